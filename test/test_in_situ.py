@@ -159,10 +159,13 @@ def test_drifting_offset_is_no_touch_and_is_reported(rng):
 
 @pytest.mark.parametrize(('per_pose', 'of_accelerometer'), [(2, 0.005), (60, 0.1)])
 def test_gravity_that_moves_on_with_time_is_no_drift(rng, per_pose, of_accelerometer):
-    drawn = directions(rng, 18)
-    for poses in (drawn, drawn[drawn[:, 2].argsort()]):
+    tilt = np.arccos(1.0 - 2.0 * (np.arange(18) + 0.5) / 18)
+    around = np.pi * (1.0 + np.sqrt(5.0)) * np.arange(18)
+    down = np.column_stack([np.cos(around) * np.sin(tilt), np.sin(around) * np.sin(tilt),
+                            np.cos(tilt)])  # fmt: skip
+    for order in (np.arange(18), rng.permutation(18)):
         for _ in range(15):
-            g = np.repeat(poses, per_pose, axis=0)
+            g = np.repeat(GRAVITY * down[order], per_pose, axis=0)
             a = -g + of_accelerometer * rng.normal(size=g.shape)
             noise = NOISE * rng.normal(size=(len(g), 6))
             found = in_situ_offset(counts(wrenches(g) + noise), a, matrix=MATRIX)

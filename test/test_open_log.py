@@ -213,10 +213,10 @@ def test_columns_go_to_their_joints_and_sensors_in_si(nested_humanoid, suffix, t
     else:
         header = ','.join(name for names in columns.values() for name in names)
         np.savetxt(path, np.hstack([*values.values()]), delimiter=',', header=header, comments='')
-    matrix = [[2.0, 0.0], [3.0, 4.0]]
+    matrix, offset = [[2.0, 0.0], [3.0, 4.0]], [0.0, 1.5]
     given = layout(
-        time={'columns': columns['ms'], 'unit': 'ms'}, joints=['knee', 'elbow'],
-        positions={'columns': columns['q'], 'divided_by': matrix, 'offset': [0.0, 1.5]},
+        time={'columns': columns['ms'], 'unit': 'ms'}, joints=['elbow', 'knee'],
+        positions={'columns': columns['q'], 'unit': 'deg', 'divided_by': matrix, 'offset': offset},
         velocities={'columns': columns['v'], 'unit': ['deg/s', 'mm/s']},
         efforts={'columns': columns['i'], 'unit': 'mA', 'scale': [10.0, 20.0]},
         ft_sensors={'leg_sensor': columns['w']},
@@ -228,10 +228,10 @@ def test_columns_go_to_their_joints_and_sensors_in_si(nested_humanoid, suffix, t
     )  # fmt: skip
     given.require_torques(('elbow', 'knee'))
     found = open_log(path, nested_humanoid, layout=given).samples
-    joints = [nested_humanoid.joint_names.index(name) for name in ('knee', 'elbow')]
+    joints = [nested_humanoid.joint_names.index(name) for name in ('elbow', 'knee')]
     np.testing.assert_array_equal(found.stamp_ns, np.arange(N) * 10_000_000)
     for wanted, one in (
-        (values['q'], (found.positions[:, joints] - [0.0, 1.5]) @ np.transpose(matrix)),
+        (np.deg2rad(values['q']), (found.positions[:, joints] - offset) @ np.transpose(matrix)),
         (values['v'] * [np.pi / 180, 1e-3], found.velocities[:, joints]),
         (values['i'] * [0.01, 0.02], found.efforts[:, joints]),
         (values['w'], found.ft_readings[:, LEG]),
