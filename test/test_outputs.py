@@ -35,7 +35,6 @@ ROUND_OFF = 1e-12
 POINT = (0.0, 0.1, 0.2)
 KINDS = {'inertia_cuboid', 'inertia_ellipsoid'}
 DESCRIBED = {'described_cuboid', 'described_ellipsoid'}
-NAN = float('nan')
 
 
 # Markers
