@@ -19,17 +19,16 @@ def joint_state(stamp_ns, names, positions, velocities=(), efforts=(), *, little
     return _bytes(JOINT_STATE, _header(stamp_ns, ''), list(names), *arrays, order=little_endian)
 
 
-def wrench(stamp_ns, frame_id, values, *, little_endian=True):
+def wrench(stamp_ns, frame_id, values):
     inner = STORE.types['geometry_msgs/msg/Wrench'](_vector(values[:3]), _vector(values[3:]))
-    return _bytes(WRENCH, _header(stamp_ns, frame_id), inner, order=little_endian)
+    return _bytes(WRENCH, _header(stamp_ns, frame_id), inner)
 
 
-def imu(stamp_ns, frame_id, rate, acceleration, *, measures_rate=True, little_endian=True):
+def imu(stamp_ns, frame_id, rate, acceleration):
     turned = STORE.types['geometry_msgs/msg/Quaternion'](0.0, 0.0, 0.0, 1.0)
     known, absent = np.zeros(9), np.array([-1.0, *[0.0] * 8])
-    covariance = known if measures_rate else absent
-    measured = _vector(rate), covariance, _vector(acceleration), known
-    return _bytes(IMU, _header(stamp_ns, frame_id), turned, absent, *measured, order=little_endian)
+    measured = _vector(rate), known, _vector(acceleration), known
+    return _bytes(IMU, _header(stamp_ns, frame_id), turned, absent, *measured)
 
 
 def point(stamp_ns, frame_id, values):
@@ -39,6 +38,13 @@ def point(stamp_ns, frame_id, values):
 
 def temperature(stamp_ns, frame_id, celsius):
     return _bytes(TEMPERATURE, _header(stamp_ns, frame_id), celsius, 0.01)
+
+
+def sent(topic, make, stamp_ns, *values, late_ns=0):
+    """Return what `write_bag` takes of a message that one of the functions above makes."""
+    types = {joint_state: JOINT_STATE, wrench: WRENCH, imu: IMU, point: POINT}
+    type_ = types.get(make, TEMPERATURE)
+    return topic, type_, stamp_ns + late_ns, make(stamp_ns, *values)
 
 
 def write_bag(path, messages, storage='mcap'):

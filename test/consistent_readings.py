@@ -44,7 +44,7 @@ class ConsistentReadings:
     """
     A robot that moves as it is told and feels wrenches at named frames.
 
-    It floats, or its root link is fixed; IMUs are called after their frame.
+    It floats, or its root link is fixed.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -89,8 +89,7 @@ class ConsistentReadings:
                 a[:6] -= np.linalg.solve(inertia, tau[:6])
         tau = pin.rnea(self.model, self.data, q, v, a, external).copy()
         pin.forwardKinematics(self.model, self.data, q, v, a)
-        imus = (np.array(x).reshape(-1, 3) for x in self._imus())
-        sample = Sample(0, *motion[:3], *imus, np.array(self._fts(tau)).reshape(-1, 6))
+        sample = Sample(0, *motion[:3], *self._imus(), np.array(self._fts(tau)).reshape(-1, 6))
         return sample, tau[self.rows], tau[:6]
 
     def pose(self, motion: Motion, frame: str) -> np.ndarray:
@@ -109,15 +108,18 @@ class ConsistentReadings:
         v[3:6] = motion.rate
         return q, v, a
 
-    def _imus(self) -> tuple[list, list, list]:
-        """Return rates, proper accelerations and angular accelerations of the IMUs."""
-        model, data, local = self.model, self.data, pin.LOCAL
-        frames = [model.getFrameId(imu.frame) for imu in self.robot.imus]
-        return (
-            [pin.getFrameVelocity(model, data, f, local).angular for f in frames],
-            [pin.getFrameClassicalAcceleration(model, data, f, local).linear for f in frames],
-            [pin.getFrameAcceleration(model, data, f, local).angular for f in frames],
-        )
+    def _imus(self) -> np.ndarray:
+        """Return rates, proper and angular accelerations of the IMUs, (3, n_imus, 3)."""
+        found = []
+        for imu in self.robot.imus:
+            link = self.frames[self.robot.link_names[imu.link]]
+            place = link.parentJoint, link.placement * pin.SE3(imu.L_H_S), pin.LOCAL
+            found.append((
+                pin.getFrameVelocity(self.model, self.data, *place).angular,
+                pin.getFrameClassicalAcceleration(self.model, self.data, *place).linear,
+                pin.getFrameAcceleration(self.model, self.data, *place).angular,
+            ))  # fmt: skip
+        return np.array(found).reshape(-1, 3, 3).swapaxes(0, 1)
 
     def _fts(self, tau: np.ndarray) -> list:
         """Return FT readings; a joint's force is what the parent does to the child."""

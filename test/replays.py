@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip('rosbags')
 
-from bag_messages import IMU, JOINT_STATE, WRENCH, imu, joint_state, wrench
+from bag_messages import imu, joint_state, sent, wrench
 
 START = 1_700_000_000_000_000_000
 MS = 1_000_000
@@ -42,14 +42,12 @@ def humanoid_messages(robot, n=60, delay_ms=0.0):
     columns, messages = humanoid_columns(robot, n), []
     for k in range(n):
         stamp = START + 5 * k * MS
-        data = joint_state(stamp, robot.joint_names, *(columns[key][k] for key in 'qve'))
-        messages.append(('/joint_states', JOINT_STATE, stamp + 2 * MS, data))
-        data = imu(stamp, 'head', columns['w'][k], columns['a'][k])
-        messages.append(('/imu/head', IMU, stamp + MS, data))
+        values = robot.joint_names, *(columns[key][k] for key in 'qve')
+        messages.append(sent('/joint_states', joint_state, stamp, *values, late_ns=2 * MS))
+        values = 'head', columns['w'][k], columns['a'][k]
+        messages.append(sent('/imu/head', imu, stamp, *values, late_ns=MS))
         for name in SETTINGS['ft_sensors']:
-            frame = SETTINGS.get(f'ft.{name}.frame_id', name)
-            recorded = stamp + MS + round(delay_ms * MS)
-            messages.append(
-                (f'/ft/{name}', WRENCH, recorded, wrench(stamp, frame, columns[name][k]))
-            )
+            values = SETTINGS.get(f'ft.{name}.frame_id', name), columns[name][k]
+            late_ns = MS + round(delay_ms * MS)
+            messages.append(sent(f'/ft/{name}', wrench, stamp, *values, late_ns=late_ns))
     return sorted(messages, key=lambda message: message[2])

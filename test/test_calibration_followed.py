@@ -58,18 +58,9 @@ def other(rng):
 
 def identifier(robot, calibration=None, *, efforts=False, unknown=True, **given):
     names = tuple(sensor.name for sensor in robot.ft_sensors) if unknown else ()
-    choice = EquationChoice(offsets=names)
-    if efforts:
-        choice = EquationChoice(offsets=names, efforts=robot.joint_names)
+    choice = EquationChoice(offsets=names, efforts=robot.joint_names if efforts else ())
     settings = RecursionSettings(choice, warm_up=2.0, half_life=20.0, **given)
     return RecursiveIdentifier(robot, settings, calibration)
-
-
-GIVEN = {
-    'wrenches': {},
-    'drifting offsets, outliers': {'gate': 4.0, 'force_walk': 0.1},
-    'efforts': {'efforts': True, 'gate': 4.0},
-}
 
 
 def products(memory):
@@ -78,13 +69,16 @@ def products(memory):
     return rows.R.T @ rows.R, rows.R.T @ (rows.rho - rows.R[:, memory.offsets] @ memory.shift)
 
 
-@pytest.mark.parametrize(('case', 'at'), [('wrenches', 1), ('drifting offsets, outliers', 5),
-                                          ('efforts', 9)])  # fmt: skip
+@pytest.mark.parametrize(
+    ('given', 'at'),
+    [({}, 1), ({'gate': 4.0, 'force_walk': 0.1}, 5), ({'efforts': True, 'gate': 4.0}, 9)],
+    ids=['wrenches', 'drifting offsets, outliers', 'efforts'],
+)
 @pytest.mark.parametrize('errs', [False, True])
-def test_nothing_is_lost_when_offsets_change(robot, parts, other, case, at, errs):
+def test_nothing_is_lost_when_offsets_change(robot, parts, other, given, at, errs):
     """Nor are the errors of the measured state."""
     joints = np.tile(np.diag([1e-3, 1e-2, 0.3]) ** 2, (len(robot.joint_names), 1, 1))
-    every = [identifier(robot, **GIVEN[case]) for _ in range(3)]
+    every = [identifier(robot, **given) for _ in range(3)]
     changed, whole, _ = every
     whole.set_calibration(other)
     for one in every if errs else ():
@@ -98,7 +92,7 @@ def test_nothing_is_lost_when_offsets_change(robot, parts, other, case, at, errs
             one.add(part)
     if at == len(parts):
         assert changed.set_calibration(other) == ()
-    restored = identifier(robot, other, **GIVEN[case])
+    restored = identifier(robot, other, **given)
     from_text(restored, to_text(changed))
     for one, wanted in zip(changed.memories + restored.memories, 2 * whole.memories, strict=True):
         for ours, theirs in zip(*map(products, (one, wanted))) if wanted.information else ():

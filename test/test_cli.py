@@ -1,6 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the command behaves as a command: help, wrong files, pipes, interrupts, files it writes."""
+"""
+The command as a command: help, wrong files, pipes, interrupts, files it writes; and ``check``.
+
+Not covered: the other subcommands, which have tests of their own.
+"""
 
 import json
 import os
@@ -10,12 +14,14 @@ import sys
 from argparse import Namespace
 
 import pytest
-from robots import nested_humanoid_urdf
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.cli import check, main
 from inertial_estimation.cli.commands import COMMANDS, METHODS, parser
 from inertial_estimation.cli.files import check_outputs
+from inertial_estimation.cli.robot_check import check_urdf
 from inertial_estimation.errors import CallError
+from inertial_estimation.estimation.contacts import Contact
 
 MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main())'
 VERBS = sorted({*COMMANDS, *(f'calibrate {way}' for way in METHODS)} - {'calibrate'})
@@ -39,13 +45,8 @@ def refusal(capsys, *arguments):
     return line
 
 
-@pytest.mark.parametrize('options', [('--imu', 'head', '--fixed-link', 'foot'), ('--unknown',)])
-def test_wrong_call_has_exit_code_2(options, urdf, capsys):
-    try:
-        code = main(['check', urdf, *options])
-    except SystemExit as left:
-        code = left.code
-    assert code == 2
+def test_wrong_call_has_exit_code_2(urdf, capsys):
+    assert main(['check', urdf, '--imu', 'head', '--fixed-link', 'foot']) == 2
     assert capsys.readouterr().err
 
 
@@ -159,7 +160,6 @@ REPLAY = 'replay {0}/bag --robot {0}/arm.urdf --config {0}/node.yaml'
         (EXCITE, '--out-trajectory', 'node.yaml'),
         (BASE, '--json', 'base.csv'),
         (BASE, '--json', 'link'),
-        (BASE, '--json', 'bag/../arm.urdf'),
         (REPLAY, '--json', 'bag/metadata.yaml'),
     ],
 )
@@ -176,3 +176,77 @@ def test_outputs_are_two_files_and_may_lie_in_a_folder_that_is_read(folder):
         check_outputs(Namespace(json=folder / 'bag' / '..' / 'new', out=folder / 'new'))
     (old := folder / 'bag' / 'old.json').touch()
     check_outputs(Namespace(json=old, log=f'{folder / "bag"}@0:1'))
+
+
+# ---- Robots that are checked -----------------------------------------------------------
+
+
+def codes(check):
+    return [(one.code, one.subject) for one in check['findings']]
+
+
+def test_sensors_submodels_motion_sources_and_dependence_are_reported():
+    contacts = [Contact(name) for name in ('chest', 'upper_arm', 'thigh', 'foot')]
+    check = check_urdf(nested_humanoid_urdf(), imus=['head'], contacts=contacts)
+    found = json.loads(json.dumps(check | {'findings': []}, allow_nan=False))
+    sensors, submodels, torques, wrenches = (
+        {row[name]: row for row in found[key]}
+        for key, name in (
+            ('ft_sensors', 'sensor'), ('submodels', 'submodel'),
+            ('torque_dependence', 'name'), ('wrench_dependence', 'name'),
+        )
+    )  # fmt: skip
+    assert sensors['foot_sensor']['reads'] == 'shank on foot'
+    assert sensors['leg_sensor']['xyz_m'] == [0.01, -0.02, 0.03]
+    assert sensors['leg_sensor']['rpy_rad'] == [0.4, 0.1, -2.0]
+    assert submodels['thigh']['mass_kg'] == 4.5
+    assert submodels['thigh']['sensors_beyond'] == ['foot_sensor']
+    assert submodels['root']['sensor_towards_root'] is None
+    assert torques['knee']['fts'] == ['foot_sensor'] and torques['elbow']['fts'] == []
+    assert set(torques['knee']['joints']) == {'waist', 'neck', 'hip_joint', 'knee'}
+    assert list(wrenches) == ['chest', 'upper_arm', 'thigh', 'foot']
+    assert ('uninformed', 'upper_arm') in codes(check)
+    # Thigh and shank have no IMU of their own, and the foot's is near.
+    without = check_urdf(nested_humanoid_urdf(), imus=['head', 'foot'])
+    serves = {row['source']: row['serves'] for row in without['clusters']}
+    assert serves['foot'] == ['thigh', 'shank', 'foot'] and 'hip' in serves['head']
+    lost = check_urdf(nested_humanoid_urdf(), imus=[], contacts=[Contact('foot')])
+    assert all('torque_dependence' not in one for one in (without, lost))
+
+
+def test_parts_that_cannot_be_used_are_reported():
+    hidden = '<gazebo reference="{}"><sensor name="other" type="force_torque"/></gazebo>'
+    urdf = (
+        arm_with_wrist_sensor_urdf()
+        .replace('<frame>child</frame>', '<frame>parent</frame>')
+        .replace('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><mimic joint="shoulder"/>')
+        .replace('<mass value="2.0"/>', '<mass value="-2.0"/>')
+    )
+    # The wrist has its tag outside as well.
+    for joint, found in ('elbow', True), ('wrist_sensor_joint', False):
+        check = check_urdf(urdf.replace('</robot>', f'{hidden.format(joint)}</robot>'))
+        assert ('inertia', 'upper') in codes(check)
+        assert (('suboptimal', 'other') in codes(check)) == found
+        refusals = ' '.join(check['refusals'])
+        assert all(name in refusals for name in ("'wrist_sensor'", "'elbow'"))
+
+
+@pytest.mark.parametrize(
+    ('given', 'name'),
+    [
+        ({}, ''),
+        ({'imus': ['heda']}, "'heda'"),
+        ({'imus': ['head'], 'contacts': ['foott']}, "'foott'"),
+        ({'imus': ['head'], 'imu.head.measures': 'accelerometer'}, 'gyroscope'),
+        (
+            {'imus': ['sole'], 'imu.sole': {'frame': 'hand', 'pose': [0.1, 0.0, 0.0] * 2}},
+            'imu.sole.frame_id',
+        ),
+        ({'imus': ['head'], 'ft_sensors': ['knee_ft']}, "'knee_ft'"),
+        ({'imus': ['head'], 'joints': ['kne']}, "'kne'"),
+    ],
+)
+def test_settings_that_the_node_refuses_fail(given, name, urdf, tmp_path, capsys):
+    config = tmp_path / 'robot.yaml'
+    config.write_text(json.dumps({'/**': {'ros__parameters': given}}))
+    assert name in refusal(capsys, 'check', urdf, '--config', str(config))

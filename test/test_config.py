@@ -1,17 +1,21 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Settings: strict reading, checks as a set, parameter files.
+Settings: strict reading, checks as a set; files that readers take or refuse; the exceptions.
 
 That the node declares the same parameters is in ros/test_parameters.py; that names belong to a
-robot is checked where the robot is built.
+robot is checked where the robot is built. Not covered: what the nodes make of a refused file
+(ros/test_identifier_node.py, ros/test_model_updates.py), and bags.
 """
 
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from inertial_estimation import errors
+from inertial_estimation.calibration import calibration_file
 from inertial_estimation.config import (
     ContactSettings,
     EstimatorSettings,
@@ -21,9 +25,11 @@ from inertial_estimation.config import (
     JointStateSettings,
     settings_of,
 )
-from inertial_estimation.config.files import load_parameters
+from inertial_estimation.config.files import load_mapping, load_parameters
 from inertial_estimation.config.settings import IDENTIFIER_NAME
-from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
+from inertial_estimation.identification import parameter_file
+from inertial_estimation.model.urdf import load_text, parse
 
 CONFIG = Path(__file__).parents[1] / 'config'
 READ = EstimatorSettings.from_dict
@@ -107,24 +113,6 @@ other_node:
     settings = EstimatorSettings.from_yaml(path)
     assert (settings.contact_timeout, settings.autostart) == (0.2, False)
     assert settings.ft['leg'] == FtSettings(topic='/leg', max_age=0.5)
-
-
-@pytest.mark.parametrize(
-    'text',
-    [
-        'autostart: true',
-        '/**: {ros__parameters: {contact_timeout: 0.1, contact_timeout: 0.2}}',
-        '/**: {ros__parameters: {joints: &a [x], contacts: *a}}',
-        'my_node: {ros__parameters: {autostart: true}}',
-        '/**: {ros__parameters: {ft: {wrist.max_age: 1.0, wrist: {max_age: 2.0}}}}\n',
-        '/**: {ros__parameters: {autostart: true}}\n/**: {ros__parameters: {}}\n',
-    ],
-)
-def test_wrong_parameter_files_are_refused_by_name(tmp_path, text):
-    (path := tmp_path / 'parameters.yaml').write_text(text)
-    with pytest.raises(ConfigError) as info:
-        EstimatorSettings.from_yaml(path)
-    assert str(path) in str(info.value)
     with pytest.raises(ConfigError):
         EstimatorSettings.from_yaml(tmp_path / 'nowhere.yaml')
 
@@ -150,3 +138,71 @@ def test_shipped_files_hold_settings_of_their_node():
     assert names - set(shared | own) <= lists
     with pytest.raises(ConfigError):
         EstimatorSettings.from_yaml(CONFIG / 'identifier.yaml')
+
+
+# ---- Odd files -------------------------------------------------------------------------
+
+DEEP = 3000
+"""Beyond what Python's stack has room for."""
+RAW = {
+    'lists in lists': '[' * DEEP,
+    'names below names': '{"a":' * DEEP,
+    'elements in elements': '<robot>' * DEEP,
+    'deep, and closed': '[' * 900 + ']' * 900,
+    'holds itself': '/**: {ros__parameters: &a {b: *a}}',
+    'calibration that holds itself': 'ft_calibration: &a {version: 1, sensors: *a}',
+    'number without end': 'a: ' + '1' * 5000,
+    'no date': 'a: 2020-99-99',
+    'no time': 'a: !!timestamp foo',
+    'no number': 'a: !!int ""',
+    'notes that are none': 'ft_calibration: {version: 1, sensors: {a: {provenance: '
+    '[{method: x, notes: 5}]}}}',
+    'half a pair': 'a: "\\ud800"',
+    'no nodes': 'autostart: true',
+    'a key twice': '/**: {ros__parameters: {contact_timeout: 0.1, contact_timeout: 0.2}}',
+    'an alias': '/**: {ros__parameters: {joints: &a [x], contacts: *a}}',
+    'another node': 'my_node: {ros__parameters: {autostart: true}}',
+    'a group twice': '/**: {ros__parameters: {ft: {wrist.max_age: 1.0, wrist: {max_age: 2.0}}}}',
+    'a section twice': '/**: {ros__parameters: {autostart: true}}\n/**: {ros__parameters: {}}',
+    'no text': b'\xff\xfe\x00',
+}
+
+
+def outcome(read, *arguments):
+    """Return why something is refused, empty if it is taken; nothing else is raised."""
+    try:
+        read(*arguments)
+    except InertialEstimationError as error:
+        return str(error)
+    return ''
+
+
+@pytest.mark.parametrize('case', list(RAW))
+def test_odd_files_are_refused(tmp_path, nested_humanoid, case):
+    path, content = tmp_path / 'file', RAW[case]
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    refusals = [
+        outcome(load_mapping, path),
+        outcome(load_parameters, path, 'node'),
+        outcome(EstimatorSettings.from_yaml, path, 'node'),
+        outcome(calibration_file.read, path),
+        outcome(lambda: parse(load_text(path))),
+    ]
+    if isinstance(content, str):
+        refusals.append(outcome(parameter_file.from_text, nested_humanoid, content))
+    assert all(refusals[1:]) and str(path) in refusals[2]
+
+
+def test_errors_have_one_base_a_matching_builtin_and_pickle():
+    special = {
+        errors.OffsetsNotUnique: ('no', ('l_leg',)),
+        errors.ShapeError: ('positions', (3,), (4,)),
+        errors.NameNotFound: ('joint', 'elbw', ['elbow'], 'it is named'),
+    }
+    classes = [item for item in vars(errors).values() if isinstance(item, type)]
+    for kind in classes:
+        if issubclass(kind, InertialEstimationError) and kind is not InertialEstimationError:
+            error = kind(*special.get(kind, ('no',)))
+            assert isinstance(error, ValueError | KeyError)
+            copy = pickle.loads(pickle.dumps(error))
+            assert (type(copy), str(copy)) == (type(error), str(error))

@@ -1,10 +1,17 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""README and docs: commands parse, Python blocks compile and import, links lead somewhere."""
+"""
+README, docs and example: commands parse, Python blocks compile and import, links lead somewhere.
+
+Not covered: how good the estimates are (test_demo_scores.py, test_against_mujoco.py).
+"""
 
 import ast
+import os
 import re
 import shlex
+import subprocess
+import sys
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -110,3 +117,19 @@ def test_pages_are_short_and_name_files_that_exist():
     reference = ('parameters.md', 'topics.md', 'commands.md', 'findings.md')
     assert sum(len(TEXTS[name].split()) for name in TEXTS if name not in reference) <= MAX_WORDS
     assert len(TEXTS['README.md'].splitlines()) <= README_LINES
+
+
+def test_example_runs(tmp_path):
+    for name in ('mujoco', 'icub_models', 'matplotlib'):
+        pytest.importorskip(name)
+    picture, example = tmp_path / 'picture.svg', ROOT / 'examples' / 'pushed_icub.py'
+    done = subprocess.run(
+        [sys.executable, example, '--seconds', '3', '--picture', picture],
+        env={**os.environ, 'PYTHONPATH': str(ROOT)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    # One newton with noise is the demo's goal; several IMUs are better than one.
+    one, several = map(float, re.findall(r'force error (\S+) N rms', done.stdout))
+    assert 0.0 < several < one < 1.0
+    assert picture.read_text().startswith('<?xml')

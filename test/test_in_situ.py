@@ -3,8 +3,9 @@
 """
 Offset and matrix by the body beyond a sensor: exact without noise, scatter as stated with it.
 
-What is not determined is refused. Not covered: the commands, in `test_calibrate_raw`; real logs,
-in `test_published_calibration`.
+What is not determined is refused; offsets of real logs are those that their owners print. Not
+covered: the commands, in `test_calibrate`; matrices of real logs, as none with added masses is
+public.
 """
 
 from contextlib import nullcontext
@@ -14,6 +15,8 @@ import numpy as np
 import pytest
 from hanging_body import CENTRE, GRAVITY, MASS, MATRIX, NOISE, OFFSET, counts, directions, wrenches
 from scipy.spatial.transform import Rotation
+from shared_data import SHARED
+from wam import table
 
 from inertial_estimation.calibration.in_situ_matrix import AddedMass, Weighed, in_situ_matrix
 from inertial_estimation.calibration.in_situ_offset import (
@@ -341,3 +344,63 @@ def test_centre_that_is_five_centimetres_off_is_an_error():
         sets[1] = replace(sets[1], centre=sets[1].centre + 0.05 * off / np.linalg.norm(off))
         flagged += 'residual' in codes(in_situ_matrix(sets))
     assert flagged == 8
+
+
+# ---- Real sensors -------------------------------------------------------------------------------
+
+DATA = SHARED / 'data'
+# Seven poses of an ATI Axia80, five digits: weight, force offset, centre of mass z,
+# moment offset (github.com/leledeyuan00/Gravity-Compensation-F-T-sensor).
+AXIA = (10.80391, -2.13583, -2.76399, -13.07675, 0.05197, -0.15658, -0.07939, 0.12979)
+# 24 orientations of an ATI Gamma with an IMU (doi 10.5281/zenodo.11075229).
+NTNU_OFFSET = np.array([9.07633, -1.01814, 9.98482, 0.432449, -0.692162, -0.156746])
+NTNU_BIAS = np.array([-0.00366, 0.00885, 0.07711])
+G = 9.81
+
+
+def columns_of(name, *groups):
+    rows = table(DATA / name)
+    return [np.array([[float(row[one]) for one in group] for row in rows]) for group in groups]
+
+
+def axia(name):
+    """Return wrenches (n, 6) in the sensor's frame and proper accelerations (n, 3)."""
+    turns, wrenches = columns_of(
+        f'axia80_static/{name}.csv', ('qx', 'qy', 'qz', 'qw'),
+        ('fx_base', 'fy_base', 'fz_base', 'tx_base', 'ty_base', 'tz_base'),
+    )  # fmt: skip
+    S_R_B = Rotation.from_quat(turns).inv().as_matrix()
+    turned = np.einsum('nij,nkj->nki', S_R_B, wrenches.reshape(-1, 2, 3)).reshape(-1, 6)
+    return turned, 9.80665 * S_R_B[:, :, 2]
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason='needs ../shared/data')
+def test_axia_spectrum_offset_and_drift_are_the_published():
+    found = in_situ_offset(*axia('poses7'))
+    # As the description of the data prints them, with their last digits.
+    singular_values = (18.2, 14.5, 5.28, 0.0051, 0.0012, 0.00003)
+    digits = (0.05, 0.05, 0.005, 0.00005, 0.00005, 0.000005)
+    assert (np.abs(found.singular_values - singular_values) <= digits).all()
+    assert found.gap > 100.0
+    offset = in_situ_offset(*axia('poses7'), matrix=np.eye(6)).offset
+    # Gains that differ by 8 % between axes go into an offset of the model.
+    np.testing.assert_allclose(offset[:3], AXIA[1:4], atol=0.2)
+    np.testing.assert_allclose(offset[3:], AXIA[5:], atol=0.002)
+    drift = in_situ_offset(*axia('poses60'), matrix=np.eye(6)).slopes.drift
+    assert drift[2] == pytest.approx(-2.3, abs=0.1)
+    assert np.abs(np.delete(drift, 2)).max() < 0.02
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason='needs ../shared/data')
+@pytest.mark.parametrize('source', ['gravity', 'imu'])
+def test_ntnu_offset_without_a_model(source):
+    wrenches, imu, gravity = columns_of(
+        'ntnu_fts_imu/0-calibration_fts-accel.csv', ('fx', 'fy', 'fz', 'tx', 'ty', 'tz'),
+        ('ax', 'ay', 'az'), ('gx', 'gy', 'gz'),
+    )  # fmt: skip
+    accelerations = -gravity if source == 'gravity' else G * imu
+    found = in_situ_offset(wrenches, accelerations, matrix=np.eye(6))
+    # Residuals of the published fit are 0.086 N and 0.003 Nm in 24 poses.
+    assert (np.abs(found.offset - NTNU_OFFSET) <= np.repeat([0.05, 0.002], 3)).all()
+    if source == 'imu':
+        np.testing.assert_allclose(found.bias / G, NTNU_BIAS, atol=0.01)

@@ -1,9 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Tables opened as logs: units and layouts, bags of the same readings; parts of logs; locked joints.
+Logs: bags that rosbags writes, tables of the same readings, units, layouts, parts, locked joints.
 
-Not covered: bags (test_bag.py, test_replay.py).
+Not covered: written bags, and one that ros2 bag recorded, in test_replay.py; temperatures in the
+node, in ros/test_model_updates.py.
 """
 
 import json
@@ -15,15 +16,17 @@ import yaml
 
 pytest.importorskip('rosbags')
 
-from bag_messages import write_bag
-from replays import SETTINGS, humanoid_columns, humanoid_messages
+from bag_messages import WRENCH, joint_state, sent, temperature, wrench, write_bag
+from replays import MS, SETTINGS, START, humanoid_columns, humanoid_messages
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
+from inertial_estimation.calibration.calibration_file import SensorCalibration, write
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.values import read
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
-from inertial_estimation.identification.preparation import Preparation, prepare
+from inertial_estimation.logs.bag import BagReader, deserialize
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import LogSlice, no_progress
 from inertial_estimation.logs.open_log import open_log
@@ -31,9 +34,11 @@ from inertial_estimation.logs.reduction import LogReader
 from inertial_estimation.logs.replay import replay
 from inertial_estimation.logs.table import Layout
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.model.robot import Robot
+from inertial_estimation.signals.assembler import SampleAssembler
+from inertial_estimation.signals.router import Source
 
 FTS = tuple(SETTINGS['ft_sensors'])
+LEG = FTS.index('leg_sensor')
 
 
 def layout_of(robot):
@@ -79,12 +84,50 @@ def test_table_gives_the_samples_of_a_bag(files, tmp_path):
     assert json.loads((tmp_path / 'out.json').read_text())['n_samples'] == 60
 
 
+# ---- Messages of bags ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
+@pytest.mark.parametrize('as_file', [False, True])
+def test_messages_come_in_the_order_of_their_recording(tmp_path, storage, as_file):
+    written = []
+    for k in range(200):
+        stamp = START + 10 * k * MS
+        written.append(sent('/joint_states', joint_state, stamp, ['a'], [k], late_ns=MS))
+        written.append(sent('/ft/leg', wrench, stamp, 'leg', [k] * 6, late_ns=2 * MS))
+    # The second half of the first topic is written late.
+    path = write_bag(tmp_path / 'bag', [*written[1::2], *written[::2]], storage)
+    file = next(f for f in path.iterdir() if f.suffix in ('.mcap', '.db3'))
+    path = file if as_file else path
+    with BagReader(path) as bag:
+        assert bag.topics['/ft/leg'] == (WRENCH, 200)
+        read = list(bag.messages(['/joint_states', '/ft/leg']))
+        only = list(bag.messages(['/ft/leg']))
+        assert not list(bag.messages([]))
+    assert [(m.topic, m.recorded_ns, m.data) for m in read] == [
+        (topic, recorded, data) for topic, _, recorded, data in written
+    ]
+    assert [m.topic for m in only] == ['/ft/leg'] * 200
+    # A part of a file.
+    file.write_bytes(file.read_bytes()[:3000])
+    with pytest.raises(LogError), BagReader(path) as bag:
+        list(bag.messages(['/ft/leg']))
+
+
+def test_messages_of_other_byte_order_are_read():
+    """As objects of rosbags; ros/test_messages_against_rclpy.py has objects of all types."""
+    data = joint_state(START, ['hip', 'knee'], [1.0, 2.0], [], [3.0, 4.0], little_endian=False)
+    joints = Source('joints', '', '', deserialize)
+    reading = joints.read(data)
+    assert (reading.stamp_ns, reading.names) == (START, ('hip', 'knee'))
+    np.testing.assert_array_equal([reading.positions, reading.efforts], [[1, 2], [3, 4]])
+    assert len(reading.velocities) == 0 and joints.fallbacks == 1
+
+
 # ---- Parts of logs, locked joints -----------------------------------------------------
 
 STAMPS = 5 * 10**9 + np.arange(100, dtype=np.int64) * 100_000_000
 SPEED = 2.0
-# Of the speed of a joint that turns evenly: what the low pass leaves of the ends of the log.
-SMALL = 2e-3
 
 
 def test_part_is_named_by_seconds_after_the_first_sample():
@@ -127,15 +170,14 @@ def opened(folder, lock=(), column='turned'):
     return reader, reader.read(log)
 
 
-def test_continuous_joint_has_an_even_speed(tmp_path):
+def test_continuous_joint_turns_on(tmp_path):
     _, log = opened(tmp_path)
-    samples = replace(log.samples, ft_readings=np.zeros((2000, 1, 6)))
-    found = prepare(samples, Preparation()).samples
-    known = np.isfinite(found.velocities[:, 0])
-    assert known.mean() > 0.9
-    np.testing.assert_allclose(found.velocities[known, 0], SPEED, rtol=SMALL)
-    # The elbow has end stops, and its positions are taken as they are.
-    assert np.ptp(log.samples.positions[:, 1]) == 8.0
+    steps = np.diff(log.samples.positions[:, :2], axis=0)
+    # The first, less three positions that are missing. The elbow has end stops, and its positions
+    # are taken as they are.
+    turned = steps[np.isfinite(steps[:, 0]), 0]
+    np.testing.assert_allclose(turned, SPEED / 200.0, atol=1e-9)
+    assert len(turned) == 1995 and np.abs(steps[:, 1]).max() == 8.0
 
 
 def test_locked_joint_may_stand_half_a_turn_away(tmp_path):
@@ -156,78 +198,58 @@ def layout(**changes):
     return read(Layout, given | changes, 'log')
 
 
-@pytest.fixture
-def npz(tmp_path, rng):
-    path = tmp_path / 'log.npz'
-    arrays = {
-        't': np.arange(N) * 0.01,
-        'q': rng.normal(size=(N, 2)),
-        'i': rng.normal(size=(N, 2)),
-        'v1': rng.normal(size=N),
-        'v2': rng.normal(size=N),
-        'late': np.arange(N) * 1e20,
-        'short': rng.normal(size=(N - 2, 2)),
-    }
-    np.savez(path, **arrays)
-    return path, arrays
-
-
-def test_columns_go_to_their_joints_in_si(arm_with_wrist_sensor, npz):
-    (path, arrays), arm, matrix = npz, arm_with_wrist_sensor, [[2.0, 0.0], [3.0, 4.0]]
-    given = layout(
-        positions={'columns': 'q', 'divided_by': matrix, 'offset': [0.0, 1.5]},
-        velocities={'columns': ['v1', 'v2'], 'unit': 'deg/s'},
-        efforts={'columns': 'i', 'unit': 'mA', 'scale': [10.0, 20.0]},
+@pytest.mark.parametrize('suffix', ['.npz', '.csv'])
+def test_columns_go_to_their_joints_and_sensors_in_si(nested_humanoid, suffix, tmp_path, rng):
+    sizes = {'q': 2, 'v': 2, 'i': 2, 'w': 6, 'g': 3, 'a': 3, 'warm': 1}
+    path, values = (
+        tmp_path / f'log{suffix}',
+        {k: rng.normal(size=(N, n)) for k, n in sizes.items()},
     )
-    given.require_torques(('elbow', 'shoulder'))
-    found = open_log(path, arm, layout=given).samples
-    elbow, shoulder, lift = (arm.joint_names.index(j) for j in ('elbow', 'shoulder', 'lift'))
-    np.testing.assert_array_equal(found.stamp_ns, np.arange(N) * 10_000_000)
-    driven = (found.positions[:, [elbow, shoulder]] - [0.0, 1.5]) @ np.transpose(matrix)
-    np.testing.assert_allclose(driven, arrays['q'])
-    np.testing.assert_allclose(found.velocities[:, shoulder], np.deg2rad(arrays['v2']))
-    np.testing.assert_allclose(found.efforts[:, [elbow, shoulder]], arrays['i'] * [0.01, 0.02])
-    for missing in (found.positions[:, lift], found.accelerations, found.ft_readings):
-        assert np.isnan(missing).all()
-    assert found.ft_temperatures is None
-    # Of joints that turn and that slide.
-    given = {'joints': ['elbow', 'lift'], 'positions': {'columns': 'q', 'unit': ['deg', 'mm']}}
-    found = open_log(path, arm, layout=layout(**given)).samples
-    wanted = arrays['q'] * [np.pi / 180, 1e-3]
-    np.testing.assert_allclose(found.positions[:, [elbow, lift]], wanted)
-
-
-def test_csv_with_sensors(tmp_path, rng):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    wrench = [f'w{k}' for k in range(6)]
-    header = ['ms', *wrench, 'gx', 'gy', 'gz', 'ax', 'ay', 'az', 'warm', *robot.joint_names]
-    values, path = rng.normal(size=(N, len(header))), tmp_path / 'log.csv'
-    values[:, 0] = 10.0 * np.arange(N)
-    rows = [header, *values.tolist()]
-    path.write_text('\n'.join(','.join(map(str, row)) for row in rows))
+    values['ms'] = 10.0 * np.arange(N)[:, None]
+    columns = {k: [f'{k}{axis}' for axis in range(one.shape[1])] for k, one in values.items()}
+    if suffix == '.npz':
+        columns = {k: k for k in values}
+        np.savez(path, **values)
+    else:
+        header = ','.join(name for names in columns.values() for name in names)
+        np.savetxt(path, np.hstack([*values.values()]), delimiter=',', header=header, comments='')
+    matrix, offset = [[2.0, 0.0], [3.0, 4.0]], [0.0, 1.5]
     given = layout(
-        time={'columns': 'ms', 'unit': 'ms'}, joints=list(robot.joint_names),
-        positions={'columns': list(robot.joint_names)},
-        ft_sensors={'leg_sensor': {'columns': wrench}},
-        temperatures={'leg_sensor': {'columns': 'warm', 'unit': 'degC', 'offset': 1.0}},
+        time={'columns': columns['ms'], 'unit': 'ms'}, joints=['elbow', 'knee'],
+        positions={'columns': columns['q'], 'unit': 'deg', 'divided_by': matrix, 'offset': offset},
+        velocities={'columns': columns['v'], 'unit': ['deg/s', 'mm/s']},
+        efforts={'columns': columns['i'], 'unit': 'mA', 'scale': [10.0, 20.0]},
+        ft_sensors={'leg_sensor': columns['w']},
+        temperatures={'leg_sensor': {'columns': columns['warm'], 'offset': 1.0}},
         imus={'head': {
-            'gyroscope': {'columns': ['gx', 'gy', 'gz'], 'unit': 'deg/s'},
-            'accelerometer': {'columns': ['ax', 'ay', 'az'], 'unit': 'g'},
+            'gyroscope': {'columns': columns['g'], 'unit': 'deg/s'},
+            'accelerometer': {'columns': columns['a'], 'unit': 'g'},
         }},
     )  # fmt: skip
-    found = open_log(path, robot, layout=given).samples
-    leg = [ft.name for ft in robot.ft_sensors].index('leg_sensor')
+    given.require_torques(('elbow', 'knee'))
+    found = open_log(path, nested_humanoid, layout=given).samples
+    joints = [nested_humanoid.joint_names.index(name) for name in ('elbow', 'knee')]
     np.testing.assert_array_equal(found.stamp_ns, np.arange(N) * 10_000_000)
-    np.testing.assert_allclose(found.ft_readings[:, leg], values[:, 1:7])
-    np.testing.assert_allclose(found.angular_velocities[:, 0], np.deg2rad(values[:, 7:10]))
-    np.testing.assert_allclose(found.proper_accelerations[:, 0], 9.80665 * values[:, 10:13])
-    np.testing.assert_allclose(found.ft_temperatures[:, leg], values[:, 13] + 1.0)
+    for wanted, one in (
+        (np.deg2rad(values['q']), (found.positions[:, joints] - offset) @ np.transpose(matrix)),
+        (values['v'] * [np.pi / 180, 1e-3], found.velocities[:, joints]),
+        (values['i'] * [0.01, 0.02], found.efforts[:, joints]),
+        (values['w'], found.ft_readings[:, LEG]),
+        (values['warm'][:, 0] + 1.0, found.ft_temperatures[:, LEG]),
+        (np.deg2rad(values['g']), found.angular_velocities[:, 0]),
+        (9.80665 * values['a'], found.proper_accelerations[:, 0]),
+    ):
+        np.testing.assert_allclose(one, wanted)
+    for of_joints in (found.positions, found.velocities, found.efforts):
+        assert np.isnan(np.delete(of_joints, joints, axis=1)).all()
     for of_sensors in (found.ft_readings, found.ft_temperatures):
-        assert np.isnan(np.delete(of_sensors, leg, axis=1)).all()
+        assert np.isnan(np.delete(of_sensors, LEG, axis=1)).all()
+    assert np.isnan(found.accelerations).all()
 
 
-def test_wrong_layouts_and_tables_are_refused(arm_with_wrist_sensor, npz, tmp_path):
-    path, _ = npz
+def test_wrong_layouts_and_tables_are_refused(arm_with_wrist_sensor, tmp_path):
+    path, times = tmp_path / 'log.npz', np.arange(N)
+    np.savez(path, t=times * 0.01, q=np.ones((N, 2)), late=times * 1e20, short=np.ones((3, 2)))
     for changes in (
         {'positions': {'columns': 'q', 'unit': 'rads'}},
         {'positions': {'columns': 'q', 'divided_by': [[1, 1], [1, 1]]}},
@@ -245,3 +267,63 @@ def test_wrong_layouts_and_tables_are_refused(arm_with_wrist_sensor, npz, tmp_pa
             (tmp_path / name).write_text(text)
         with pytest.raises((LogError, ConfigError)):
             open_log(tmp_path / name, arm_with_wrist_sensor, layout=layout())
+
+
+# ---- Temperatures of FT sensors -----------------------------------------------------------------
+
+SECOND = 1000 * MS
+THERMAL = SETTINGS | {'ft.leg_sensor.temperature_topic': 'leg/temperature'}
+
+
+def test_the_newest_temperature_is_held_until_it_is_too_old():
+    settings = EstimatorSettings.from_dict(THERMAL)
+    assembler = SampleAssembler(build_robot(settings, nested_humanoid_urdf()), settings)
+
+    def temperatures(after):
+        one = np.zeros(1)
+        sample = assembler.push_joints(0, START + after, ('knee',), one, one, np.zeros(0))
+        return sample.ft_temperatures
+
+    assert np.isnan(temperatures(0)).all()
+    # The first sensor has no topic.
+    for sensor, seconds, celsius in ((LEG, 1, 20.0), (LEG, 2, 21.0), (0, 1, 50.0)):
+        assembler.push_temperature(sensor, START + seconds * SECOND, celsius)
+    for tenths, celsius in ((5, np.nan), (10, 20.0), (19, 20.0), (20, 21.0), (620, 21.0)):
+        found = temperatures(tenths * SECOND // 10)
+        np.testing.assert_array_equal(found, [np.nan, celsius, np.nan])
+    assert np.isnan(temperatures(62 * SECOND + 1)[LEG])
+    counted = assembler.statistics().temperatures['leg_sensor']
+    assert (counted.received, counted.used) == (2, 4)
+
+
+def test_bags_have_temperatures_and_estimates_use_them(tmp_path):
+    path = tmp_path / 'calibration.yaml'
+    settings = EstimatorSettings.from_dict(
+        THERMAL | {'calibration_file': str(path), 'ft.foot_sensor.offset': [0.0] * 6}
+    )
+    robot = build_robot(settings, nested_humanoid_urdf())
+    sensor = SensorCalibration(temperature_coefficients=np.arange(6.0), reference_temperature=20)
+    write(path, robot.name, {'leg_sensor': sensor})
+    cold = humanoid_messages(robot, 60)
+    warm = [
+        sent('/leg/temperature', temperature, START + 5 * k * MS, 'anywhere', 20.0 + k)
+        for k in range(1, 60, 2)
+    ]
+    bag = write_bag(tmp_path / 'bag', sorted([*cold, *warm], key=lambda message: message[2]))
+    samples = open_log(bag, robot, settings).samples
+    expected = np.full((60, 3), np.nan)
+    expected[1:, LEG] = 20.0 + (np.arange(1, 60) - 1) // 2 * 2 + 1
+    np.testing.assert_array_equal(samples.ft_temperatures, expected)
+    estimator = build_estimator(settings, robot)
+    found, last = estimator.batch(samples).wrenches[-1], estimator.update(samples[-1]).wrenches
+    np.testing.assert_allclose(found, last, rtol=1e-12, atol=1e-12)
+    readings = samples.ft_readings[-1] + np.outer(np.eye(3)[LEG], 59.0 * np.arange(6.0))
+    by_hand = samples[-1]._replace(ft_readings=readings, ft_temperatures=None)
+    plain = build_estimator(replace(settings, calibration_file=''), robot).update(by_hand)
+    np.testing.assert_allclose(found, plain.wrenches, rtol=1e-12, atol=1e-12)
+    # A bag without the topic is refused if a sensor needs it.
+    bag = write_bag(tmp_path / 'cold', cold)
+    with pytest.raises(NameNotFound):
+        open_log(bag, robot, settings)
+    write(path, robot.name, {'leg_sensor': SensorCalibration()})
+    assert np.isnan(open_log(bag, robot, settings).samples.ft_temperatures).all()

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip('rosbags')
 
-from bag_messages import POINT, STORE, point, write_bag
+from bag_messages import STORE, point, sent, write_bag
 from consistent_readings import ConsistentReadings, random_motion
 from replays import MS, SETTINGS, START, humanoid_columns, humanoid_messages
 from robots import nested_humanoid_urdf
@@ -23,13 +23,12 @@ from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
-from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.log import Log, TimeRange
 from inertial_estimation.logs.offsets import OffsetRequest
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import replay, rows_at_rate, with_deviations
-from inertial_estimation.logs.sensor_agreement import find_situations, momentum_records
+from inertial_estimation.logs.sensor_agreement import find_situations
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -40,10 +39,6 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 DATA = REPOSITORY.parent / 'shared' / 'data'
 # The batch form and the steps are the same sums in another order.
 BATCH_ROUND_OFF = 1e-12
-# Sums of squares in another order; a batch and a step sum in another order, too.
-ROUND_OFF = 1e-9
-LONG = 500
-"""Cycles of 5 ms: four windows of half a second, and the time that filters take to fill."""
 
 
 def replay_bag(bag, settings, urdf=None, *, out=None, **options):
@@ -88,14 +83,13 @@ def replay_live(robot, settings, messages):
     assembler, estimator = SampleAssembler(robot, settings), build_estimator(settings, robot)
     columns, counts, estimates = humanoid_columns(robot), Counter(), []
     for topic, *_ in messages:
-        k = counts[topic]
+        k, name = counts[topic], topic.removeprefix('/ft/')
         counts[topic] += 1
-        stamp, name = START + 5 * k * MS, topic.removeprefix('/ft/')
+        stamp = START + 5 * k * MS
         if topic == '/joint_states':
             arrays = (columns[key][k] for key in 'qve')
             sample = assembler.push_joints(0, stamp, robot.joint_names, *arrays)
-            if sample is not None:
-                estimates.append(estimator.update(sample))
+            estimates += [] if sample is None else [estimator.update(sample)]
         elif topic == '/imu/head':
             assembler.push_imu(0, stamp, columns['w'][k], columns['a'][k])
         else:
@@ -165,12 +159,10 @@ def test_written_bag_holds_what_the_node_publishes(tmp_path, robot, bag):
     with BagReader(out) as reader:
         torques = reader.messages(['/wrench_estimator/joint_torques'])
         np.testing.assert_array_equal([m.recorded_ns for m in torques], samples.stamp_ns)
-    message = read['joint_torques'][-1]
-    assert tuple(message.name) == robot.joint_names
-    np.testing.assert_array_equal(message.effort, estimate.torques[-1])
-    message = read['quality'][0]
-    assert message.name[2] == f'external_wrench/{contacts[2]}' and message.effort.any()
-    np.testing.assert_array_equal(message.effort, estimate.quality[0])
+    assert tuple(read['joint_torques'][-1].name) == robot.joint_names
+    assert read['quality'][0].name[2] == f'external_wrench/{contacts[2]}'
+    for name, wanted in (('joint_torques', estimate.torques), ('quality', estimate.quality)):
+        np.testing.assert_array_equal([message.effort for message in read[name]], wanted)
     message = read['ft_offset/foot_sensor'][0]
     assert message.wrench.torque.z == SETTINGS['ft.foot_sensor.offset'][5]
     found = with_deviations(replay, rows).deviations
@@ -185,14 +177,11 @@ def test_written_bag_holds_what_the_node_publishes(tmp_path, robot, bag):
     assert message.wrench[1].torque.z == found.wrenches[-1, 1, 5] > 0.0
     np.testing.assert_array_equal(read['joint_torque_deviations'][-1].effort, found.torques[-1])
     assert [through.joint for through in report.through] == ['elbow', 'knee']
-    assert [net.link for net in report.net] == ['shank', 'foot']
+    assert [one.link for one in report.net] == ['shank', 'foot']
     net = InternalWrenches(build_estimator(settings, robot)).net(samples, estimate)
     wanted = net[np.isfinite(net).all(axis=(1, 2)), robot.link_names.index('foot')]
-    foot = report.net[1]
-    assert 0 < foot.n_samples == len(wanted)
-    np.testing.assert_allclose(foot.mean, wanted.mean(axis=0), rtol=BATCH_ROUND_OFF)
-    rms = np.sqrt((wanted**2).mean(axis=0))
-    np.testing.assert_allclose(foot.rms, rms, rtol=BATCH_ROUND_OFF)
+    assert 0 < report.net[1].n_samples == len(wanted)
+    np.testing.assert_allclose(report.net[1].mean, wanted.mean(axis=0), rtol=BATCH_ROUND_OFF)
     written = [[m.wrench.force.x, m.wrench.torque.z] for m in read['net_wrench/foot']]
     np.testing.assert_array_equal(written, wanted[:, [0, 5]])
 
@@ -210,23 +199,7 @@ def test_bag_that_does_not_fit_is_refused(tmp_path, robot, settings, bag):
             replay_bag(bag, settings, **options)
 
 
-# ---- Momentum ----------------------------------------------------------------------------------
-
-
-def test_momentum_is_checked_as_by_the_node(tmp_path, robot, settings):
-    bag = write_bag(tmp_path / 'bag', humanoid_messages(robot, LONG))
-    replay = run(open_log(bag, robot, settings), robot, settings)
-    (found,) = momentum_records(replay)
-    check, estimator = MomentumCheck(robot), build_estimator(settings, robot)
-    for k in range(LONG):
-        sample = replay.recording.samples[k]
-        check.add(sample, estimator.update(sample))
-    wanted = check.report()
-    assert found['windows'] == wanted.windows == 4 and not found['doubtful']
-    for name in ('unexplained', 'change'):
-        figures = found[f'{name}_force_n'], found[f'{name}_moment_nm']
-        np.testing.assert_allclose(figures, getattr(wanted, name), rtol=ROUND_OFF)
-    assert 0.0 < found['noise_force_n'] < np.inf
+# ---- Findings ----------------------------------------------------------------------------------
 
 
 def test_inconsistent_sensors_are_found(rng):
@@ -250,21 +223,19 @@ def test_inconsistent_sensors_are_found(rng):
 # ---- Touches ----------------------------------------------------------------------------------
 
 
-POINTS = {'shank': (0.0, 0.1, 0.2), 'foot': (0.1, 0.0, 0.0)}
-
-
-def touch(ms, frame, values):
-    stamp = START + ms * MS
-    return '/contacts', POINT, stamp, point(stamp, frame, values)
+AT_FOOT = (0.1, 0.0, 0.0)
 
 
 def test_samples_are_estimated_with_the_touches_of_their_time(tmp_path, robot):
     """The shank is touched at a moving point from 100 to 150 ms, the foot once."""
     touching = {'touch_kind': 'force', 'contact_timeout': 0.02}
     touch_settings = EstimatorSettings.from_dict(SETTINGS | touching)
-    points = [touch(ms, 'shank', (0.0, 1e-4 * ms, 0.2)) for ms in range(100, 151, 10)]
-    points = [*humanoid_messages(robot), *points, touch(120, 'foot', POINTS['foot'])]
-    touched = write_bag(tmp_path / 'touched', sorted(points, key=lambda message: message[2]))
+    places = [(ms, 'shank', (0.0, 1e-4 * ms, 0.2)) for ms in range(100, 151, 10)]
+    messages = humanoid_messages(robot) + [
+        sent('/contacts', point, START + ms * MS, *place)
+        for ms, *place in (*places, (120, 'foot', AT_FOOT))
+    ]
+    touched = write_bag(tmp_path / 'touched', sorted(messages, key=lambda message: message[2]))
     replay = run(open_log(touched, robot, touch_settings), robot, touch_settings)
     estimate, samples = replay.estimate, replay.recording.samples
     defaults = list(SETTINGS['contacts'])
@@ -278,7 +249,7 @@ def test_samples_are_estimated_with_the_touches_of_their_time(tmp_path, robot):
     for k, now in enumerate(ms.tolist()):
         y = 1e-4 * min(150, 10 * (now // 10))
         touches = [Contact('shank', 'force', (0.0, y, 0.2))] * (100 <= now <= 170)
-        touches += [Contact('foot', 'force', POINTS['foot'])] * (120 <= now <= 140)
+        touches += [Contact('foot', 'force', AT_FOOT)] * (120 <= now <= 140)
         wanted = estimator.update(samples[k], estimator.with_touches(touches))
         rows = [names.index(contact.name) for contact in wanted.contacts]
         scale = np.nanmax(np.abs(wanted.wrenches), initial=1.0)
@@ -345,6 +316,8 @@ def test_real_robot_follows_its_own_torques_and_its_weight(fitted):
     assert fitted.support.contact == 'l_sole'
     assert fitted.support.weight_n == pytest.approx(324.3, abs=0.1)
     assert abs(fitted.support.relative_error) <= 0.01
+    # Half a second each, in spans of ten seconds and what is left.
+    assert [one.windows for one in fitted.momentum] == [20] * 5 + [1]
 
 
 def test_the_frozen_sensor_is_found_with_its_intervals(fitted):

@@ -17,12 +17,7 @@ from consistent_readings import ConsistentReadings, random_motion
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_pose
 
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.momentum_check import (
-    PERIOD_NS,
-    MomentumCheck,
-    MomentumReport,
-    is_doubtful,
-)
+from inertial_estimation.estimation.momentum_check import PERIOD_NS, MomentumCheck
 from inertial_estimation.estimation.sensor_residuals import judge_residual, sensor_residuals
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.free_floating import FreeFloatingModel
@@ -120,17 +115,6 @@ def test_exact_derivatives_agree_and_late_ones_show(case):
     np.testing.assert_array_equal(seldom.unexplained, right.unexplained)
 
 
-def test_doubtful_is_what_neither_noise_nor_a_good_filter_leaves():
-    def doubtful(windows, unexplained, change, noise=1.0):
-        report = MomentumReport(windows, np.array([unexplained, 0.0]), np.array([change, 1.0]))
-        return is_doubtful(report, np.array([noise, 1.0]))
-
-    assert doubtful(4, 5.0, 8.0)
-    for given in ((3, 5.0, 8.0), (4, 5.0, 30.0), (4, 3.9, 8.0), (4, 5.0, 8.0, 2.0)):
-        assert not doubtful(*given)
-    assert not doubtful(4, 5.0, 8.0, np.nan)
-
-
 def test_noise_leaves_the_predicted_deviation(rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     estimator, gyroscope, encoder = WrenchEstimator(robot, [Contact('root')]), 3e-3, 5e-3
@@ -199,17 +183,10 @@ def humanoid(rng):
 
 def moving(robot, rng, frames=()):
     """Return exact readings of fast motions of a floating robot under `WRENCHES` at frames."""
-    model, samples = FreeFloatingModel(robot), []
-    for _ in range(N):
-        motion, v = random_motion(robot, rng), rng.normal(0, 1.5, 6)
-        state = model.state(
-            motion.positions, motion.velocities, random_pose(rng), v, representation=LEFT
-        )
-        wrenches = {frame: WRENCHES[frame] for frame in frames}
-        acceleration = floating_acceleration(state, motion.accelerations, wrenches)
-        root = state.equations('', LEFT)
-        samples.append(sensor_readings(state, root, acceleration, wrenches)[0])
-    return SampleBatch.stack(samples)
+    source, touches = ConsistentReadings(robot), {frame: WRENCHES[frame] for frame in frames}
+    return SampleBatch.stack([
+        source.sample(random_motion(robot, rng), touches)[0] for _ in range(N)
+    ])  # fmt: skip
 
 
 def assert_near(values, expected=0.0):

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pinocchio as pin
 import pytest
-from bag_messages import IMU, WRENCH, imu, wrench, write_bag
+from bag_messages import imu, sent, wrench, write_bag
 from scipy.spatial.transform import Rotation
 from shared_data import SHARED
 
@@ -40,9 +40,7 @@ FROZEN = 2e-3
 def angles(times):
     """Return three angles of a swing with their first two derivatives, (3, n, 3)."""
     found = np.zeros((3, len(times), 3))
-    for axis, (size, rate, phase) in enumerate(
-        [(0.5, 3.1, 2.0), (1.1, 1.7, 1.0), (0.8, 2.3, 0.0)]
-    ):
+    for axis, (size, rate, phase) in enumerate(((0.5, 3.1, 2), (1.1, 1.7, 1), (0.8, 2.3, 0))):
         # A quick vibration beside the swing shows a delay.
         for part, speed in ((size, rate), (0.01, 54.0 - 7.0 * axis)):
             found[0, :, axis] += part * np.sin(speed * times + phase)
@@ -101,10 +99,10 @@ def test_deviations_are_as_large_as_errors(rng):
             accelerations=given.accelerations + 0.05 * noise[1],
             angular_velocities=given.angular_velocities + 0.003 * noise[2],
         ), inertia=True)  # fmt: skip
-        found = np.concatenate([[fit.mass], fit.centre, fit.inertia, fit.offset, [fit.delay]])
-        deviations = np.concatenate([
-            [fit.mass_deviation], fit.centre_deviations, fit.inertia_deviations,
-            fit.offset_deviations, [fit.delay_deviation],
+        found = np.hstack([fit.mass, fit.centre, fit.inertia, fit.offset, fit.delay])
+        deviations = np.hstack([
+            fit.mass_deviation, fit.centre_deviations, fit.inertia_deviations,
+            fit.offset_deviations, fit.delay_deviation,
         ])  # fmt: skip
         ratios.append((found - truth) / deviations)
     # 136 ratios, of deviations that ten blocks determine to a third.
@@ -183,14 +181,14 @@ URDF = """
 def test_tool_in_a_bag(tmp_path, capsys):
     """The sensor freezes for 1/7 s; the matrix of its file is used and stays."""
     pytest.importorskip('rosbags')
-    given, messages = recorded(), []
+    given = recorded()
     given.readings[3000:3100] = given.readings[3000]
-    for t, reading in zip(given.ft_times, given.readings):
-        stamp = START + round(t * 1e9)
-        messages.append(('/ft', WRENCH, stamp, wrench(stamp, 'ft', reading / 2.0)))
-    for t, proper, rate in zip(given.imu_times, given.accelerations, given.angular_velocities):
-        stamp = START + round(t * 1e9)
-        messages.append(('/imu', IMU, stamp, imu(stamp, 'imu', rate, proper)))
+    messages = [
+        sent('/ft', wrench, START + round(t * 1e9), 'ft', reading / 2.0)
+        for t, reading in zip(given.ft_times, given.readings)
+    ]
+    motion = zip(given.imu_times, given.angular_velocities, given.accelerations)
+    messages += [sent('/imu', imu, START + round(t * 1e9), 'imu', *one) for t, *one in motion]
     bag = write_bag(tmp_path / 'bag', sorted(messages, key=lambda message: message[2]))
     urdf, config, saved, out = (
         tmp_path / name for name in ('arm.urdf', 'node.yaml', 'arm.yaml', 'tool.json')

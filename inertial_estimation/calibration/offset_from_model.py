@@ -207,8 +207,6 @@ def offset_from_model(
     supports = names('supports', supports)
     if not supports:
         raise ModelError("'supports' is empty", about=('supports',))
-    if twice := [name for k, name in enumerate(supports) if name in supports[:k]]:
-        raise ModelError(f"'supports' names '{twice[0]}' twice", about=('supports',))
     if not robot.ft_sensors:
         raise CalibrationError(f"robot '{robot.name}' has no FT sensor")
     if (np.diff(samples.stamp_ns) < 0).any():

@@ -77,10 +77,9 @@ class LogSlice:
             numbers = [float(start.strip() or 0.0), float(stop.strip() or np.inf)]
         except ValueError:
             numbers = [np.nan, np.nan]
-        one_time = not colon and np.isfinite(numbers[0])
-        if not mark or Path(text).exists() or not (colon or (one_time and Path(path).exists())):
+        if not (mark and colon) or Path(text).exists():
             return cls(Path(text))
-        if one_time or not 0.0 <= numbers[0] < numbers[1]:
+        if not 0.0 <= numbers[0] < numbers[1]:
             raise CallError(
                 f"'{text}' names no part of a log, expected LOG@FROM:TO, FROM before TO"
             )

@@ -148,10 +148,6 @@ class Scaling:
         is_matrix = self.divided_by.ndim == 2
         return np.asarray(np.linalg.inv(self.divided_by) if is_matrix else 1.0 / self.divided_by)
 
-    def units_of(self, n: int) -> tuple[str, ...]:
-        """Return the unit of each of n channels."""
-        return self.unit * n if len(self.unit) == 1 else self.unit
-
     def in_si(self, raw: Array, size: int) -> Array:
         """Return values in SI, shape (n, size), of raw (n, n_columns)."""
         factor, unit = self.factor, np.array([UNITS[self.kind][one] for one in self.unit] or [1.0])
@@ -277,7 +273,8 @@ class Layout:
         efforts = self.efforts
         if efforts is None or efforts.scale is not None or efforts.divided_by is not None:
             return
-        for joint, unit in zip(self.joints, efforts.units_of(len(self.joints)), strict=False):
+        units = efforts.unit * len(self.joints) if len(efforts.unit) == 1 else efforts.unit
+        for joint, unit in zip(self.joints, units, strict=False):
             if joint in joints and unit in CURRENTS:
                 raise ConfigError(
                     f"'{efforts.name}.unit' of joint '{joint}' is '{unit}', a current without "

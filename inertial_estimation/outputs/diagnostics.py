@@ -91,7 +91,9 @@ class SourceStatus:
             problems = dict(source.problems)
             if kind == 'contacts':
                 problems |= contact_problems
-            found = list(check_problems(name, self._new_problems(source, problems)))
+            before, self._problems[id(source)] = self._problems.get(id(source), {}), problems
+            new = {text: count - before.get(text, 0) for text, count in problems.items()}
+            found = list(check_problems(name, {text: n for text, n in new.items() if n}))
             if kind == 'contacts':
                 yield contacts_status(contacts, found, slow, self.timeout)
                 continue
@@ -112,12 +114,6 @@ class SourceStatus:
                 for key, value in _stream_values(source, stream, rate, problems).items():
                     values[f'{key}{end}'] = value
             yield Status(name, tuple(found), values, note)
-
-    def _new_problems(self, source: Source, now: dict[str, int]) -> dict[str, int]:
-        """Return the counts of problems since the last call."""
-        before, self._problems[id(source)] = self._problems.get(id(source), {}), now
-        counts = {text: count - before.get(text, 0) for text, count in now.items()}
-        return {text: count for text, count in counts.items() if count}
 
     def _rate(self, name: str, now: StreamStatistics) -> float:
         """Return the rate of the stamps since the last call [Hz]; NaN: nothing came."""
