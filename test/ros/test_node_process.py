@@ -15,7 +15,6 @@ import sys
 import time
 from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -219,60 +218,47 @@ def test_text_of_a_topic_is_no_path(bench, tmp_path, kind):
 
 
 @KINDS
-@pytest.mark.parametrize('parameter', ['robot_description_file', 'calibration_file'])
-@pytest.mark.parametrize('what', ['secret', 'device', 'pipe'])
-def test_only_regular_files_are_read_and_never_quoted(
-    bench, tmp_path, capfd, kind, parameter, what
-):
-    path = '/dev/zero' if what == 'device' else tmp_path / what
-    if what == 'secret':
-        path.write_text('password: [hunter2\n')
-    elif what == 'pipe':
-        os.mkfifo(path)
-    given = {'robot_description': ''} if parameter == 'robot_description_file' else {}
-    robot = bench(kind, **given, **{parameter: str(path)})
-    assert robot.estimator.pipeline is None
-    logged = capfd.readouterr().err
-    assert str(path) in logged and 'hunter2' not in logged
+def test_only_regular_files_are_read_and_never_quoted(bench, tmp_path, capfd, kind):
+    secret, pipe = tmp_path / 'secret', tmp_path / 'pipe'
+    secret.write_text('password: [hunter2\n')
+    os.mkfifo(pipe)
+    for path in (secret, pipe, '/dev/zero'):
+        for given in (
+            {'robot_description': '', 'robot_description_file': str(path)},
+            {'calibration_file': str(path)},
+        ):
+            assert bench(kind, **given).estimator.pipeline is None
+            logged = capfd.readouterr().err
+            assert str(path) in logged and 'hunter2' not in logged
 
 
-@pytest.mark.parametrize('what', ['text', 'link', 'pipe'])
-def test_foreign_files_are_left_alone(bench, tmp_path, what):
-    robot = bench(**{
-        name: str(tmp_path / name) for name in ('model.file', 'calibration_file')
-    })  # fmt: skip
-    paths = [tmp_path / name for name in ('model.file', 'calibration_file', 'state')]
-    (tmp_path / 'target').write_text('of others')
-    for path in paths:
-        # A calibration is read at the start, so it appears while the node runs.
-        if what == 'text':
-            path.write_text('{"version": 3}')
-        elif what == 'link':
-            path.symlink_to(tmp_path / 'target')
-        else:
-            os.mkfifo(path)
-
-    def held():
-        return {
-            path: (os.lstat(path).st_mode, path.read_text() if path.is_file() else None)
-            for path in tmp_path.iterdir()
-        }
-
-    before = held()
-    for service in ('save_model', 'save'):
-        assert not robot.call(service).success
-    assert bench(IdentifierNode, state_file=str(paths[2])).estimator.pipeline is None
-    assert held() == before
+def test_foreign_files_are_left_alone(bench, tmp_path):
+    """A calibration is read at the start, so the files appear while the node runs."""
+    files = {name: tmp_path / name for name in ('model.file', 'calibration_file')}
+    robot = bench(**{name: str(path) for name, path in files.items()})
+    paths = [*files.values(), tmp_path / 'state']
+    for make in (lambda path: path.write_text('{"version": 3}'), os.mkfifo):
+        for path in paths:
+            path.unlink(missing_ok=True)
+            make(path)
+        for service in ('save_model', 'save'):
+            assert not robot.call(service).success
+        assert bench(IdentifierNode, state_file=str(paths[-1])).estimator.pipeline is None
+        assert sorted(tmp_path.iterdir()) == sorted(paths)
+        assert all(path.is_fifo() or path.read_text() == '{"version": 3}' for path in paths)
+    assert all(path.is_fifo() for path in paths)
 
 
 # Work in a process of its own
 
 NODE_THAT_IS_KILLED = """
-import os, sys, time
-sys.path[:] = {path}
-from test_node_process import Background, Timers
-node = Timers()
-print(node.wait_for(Background(node).run(os.getpid)), flush=True)
+import os, time, rclpy
+from inertial_estimation.ros.background import Background
+rclpy.init()
+node = rclpy.create_node('killed')
+future = Background(node).run(os.getpid)
+rclpy.spin_until_future_complete(node, future)
+print(future.result(), flush=True)
 time.sleep(60.0)
 """
 REFUSE = """
@@ -281,35 +267,14 @@ raise OffsetsNotUnique('two feet')
 """
 
 
-class Timers:
-    """Calls timers back when asked."""
+def test_errors_come_back_and_a_dead_process_is_replaced(robot, tmp_path):
+    background = Background(robot.estimator)
 
-    executor = None
-
-    def __init__(self):
-        self.timers = []
-
-    def create_timer(self, period, callback, clock):
-        self.timers.append(SimpleNamespace(look=callback))
-        return self.timers[-1]
-
-    def destroy_timer(self, timer):
-        self.timers.remove(timer)
-
-    def wait_for(self, future):
-        """Call back until something is done; return its outcome."""
-        deadline = time.monotonic() + 3 * TIMEOUT
-        while not future.done():
-            assert time.monotonic() < deadline
-            for timer in tuple(self.timers):
-                timer.look()
-            time.sleep(0.001)
+    def outcome(*work):
+        future = background.run(*work)
+        robot.spin_until(future.done, 3 * TIMEOUT)
         return future.result()
 
-
-def test_errors_come_back_and_a_dead_process_is_replaced(tmp_path):
-    node = Timers()
-    background = Background(node)
     for error, work in (
         (CalibrationError, (read, tmp_path / 'nothing.yaml')),
         (OffsetsNotUnique, (exec, REFUSE)),
@@ -317,15 +282,15 @@ def test_errors_come_back_and_a_dead_process_is_replaced(tmp_path):
         (CalibrationError, (os._exit, 3)),
     ):
         with pytest.raises(error):
-            node.wait_for(background.run(*work))
-    assert node.wait_for(background.run(operator.add, 2, 2)) == 4
+            outcome(*work)
+    assert outcome(operator.add, 2, 2) == 4
     background.destroy()
-    assert not node.timers
+    assert not list(robot.estimator.timers)
 
 
 def test_process_ends_with_a_node_that_is_killed():
-    code = NODE_THAT_IS_KILLED.format(path=sys.path)
-    with subprocess.Popen([sys.executable, '-c', code], stdout=subprocess.PIPE, text=True) as node:
+    command = [sys.executable, '-c', NODE_THAT_IS_KILLED]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as node:
         worker = int(node.stdout.readline())
         os.kill(node.pid, signal.SIGKILL)
         deadline = time.monotonic() + 3 * TIMEOUT
