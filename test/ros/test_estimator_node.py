@@ -29,7 +29,7 @@ from bench_robot import (
     stamp_of,
 )
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PointStamped, WrenchStamped
+from geometry_msgs.msg import WrenchStamped
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import TransitionCallbackReturn
@@ -45,15 +45,14 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.model.parameter_update import ParameterUpdate
-from inertial_estimation.outputs.table import Output, Pace
 from inertial_estimation.ros import estimator_node, publishers
 from inertial_estimation.ros.inertial_parameters import TOPIC, to_messages
-from inertial_estimation.signals.messages import POINT, Decoder
+from inertial_estimation.signals.messages import Decoder
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.stream_noise import stream_noise
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
-STAMPS = [START_NS + k * PERIOD_NS for k in range(16)]
+STAMPS = [START_NS + k * PERIOD_NS for k in range(17)]
 """Enough for the derivative filter, and some instants behind."""
 CONFIG = Path(__file__).parents[2] / 'config'
 ZEROS = [0.0] * len(JOINTS)
@@ -91,30 +90,7 @@ def test_every_cycle_equals_the_library(bench, rng, monkeypatch, has_events):
     assert (latched[0].header.frame_id, latched[0].wrench.force.y) == ('upper_arm', -2.0)
 
 
-def test_reported_contacts_replace_defaults_of_their_submodel(bench, rng):
-    robot = bench(touch_kind='force', **NO_FILTERS)
-    wrenches = robot.listen_to_wrenches()
-    robot.listen_to_diagnostics()
-    points = {'shank': (0.0, 0.1, 0.2), 'foot': (0.1, 0.0, 0.0)}
-    for frame, point in (*points.items(), ('nowhere', (0.0, 0.0, 0.0))):
-        robot.send_contact(START_NS, frame, point)
-    library = Library({START_NS: robot.send_all(START_NS, rng)}, **NO_FILTERS)
-    message = robot.wait_for_stamp(wrenches, START_NS)
-    touches = [Contact(frame, 'force', point) for frame, point in points.items()]
-    contacts = library.estimator.with_touches(touches)
-    wanted = library.estimator.update(library.samples[0], contacts)
-    assert message.joint_names == [contact.name for contact in wanted.contacts]
-    np.testing.assert_array_equal(rows(message), wanted.wrenches)
-    status = robot.status('contacts')
-    assert status.level == DiagnosticStatus.WARN and 'nowhere' in status.message
-    # They are not repeated: the defaults are back.
-    late = START_NS + 200_000_000
-    robot.send_all(late, rng)
-    message = robot.wait_for_stamp(wrenches, late)
-    assert message.joint_names == HUMANOID['contacts'] and np.isfinite(rows(message)).all()
-
-
-def test_frozen_silent_and_unfiltered_sources_are_reported(bench, rng):
+def test_faults_of_sources_and_of_the_estimator_are_reported(bench, rng, monkeypatch):
     robot = bench(**{'frozen_after': 0.03, 'filter.window': 0.02})
     wrenches = robot.listen_to_wrenches()
     robot.listen_to_diagnostics()
@@ -134,22 +110,11 @@ def test_frozen_silent_and_unfiltered_sources_are_reported(bench, rng):
     for task in ('joints', 'ft leg_sensor', 'imu head', 'joint states joint_states'):
         assert robot.next_status(task).level == DiagnosticStatus.ERROR
     assert robot.status('clock').level == DiagnosticStatus.OK
-
-
-def test_error_of_the_estimator_is_counted_and_reported(bench, monkeypatch, rng):
-    robot = bench()
-    heard = robot.listen_to_diagnostics()
-
-    def refuse(sample, contacts):
-        raise np.linalg.LinAlgError('Singular matrix')
-
-    monkeypatch.setattr(robot.estimator.pipeline._estimator, 'update', refuse)
-    robot.send_all(START_NS, rng)
-    robot.spin_until(
-        lambda: any('Singular matrix' in s.message for message in heard for s in message.status)
-    )
-    status = robot.status('cycle')
-    assert status.level == DiagnosticStatus.ERROR
+    estimator = robot.estimator.pipeline._estimator
+    monkeypatch.setattr(estimator, 'update', lambda *_: np.linalg.inv(np.zeros((2, 2))))
+    robot.send_all(stamp + PERIOD_NS, rng)
+    status = robot.next_status('cycle')
+    assert status.level == DiagnosticStatus.ERROR and 'Singular matrix' in status.message
     assert figure(status, 'failed cycles, total') == '1'
 
 
@@ -306,7 +271,6 @@ TOPICS = {
 JOINTS_INSIDE = ['knee', 'leg_sensor_joint']
 INSIDE = {
     'outputs.internal_wrench_joints': JOINTS_INSIDE, 'outputs.net_wrench_links': ['head'],
-    **NO_FILTERS,
 }  # fmt: skip
 FRAMES_INSIDE = {
     'internal_wrench/knee': 'shank', 'internal_wrench/leg_sensor_joint': 'thigh',
@@ -340,22 +304,23 @@ def send(robot, stamps, rng):
     return sent
 
 
-def deviations_of(library, touches=()):
+def deviations_of(library, contacts=None):
     sample, rates = library.samples[-1], library.assembler.rates()
     noise = stream_noise(library.settings, library.robot, rates)
     assert noise.covers(sample)
-    contacts = library.estimator.with_touches(touches) if touches else None
     return Uncertainty(library.estimator, noise.model).of(sample, contacts)
 
 
-def test_deviations_equal_the_library(bench, rng):
-    given = at_rate(100.0, contacts=['sole', 'hand', 'root'])
-    robot = bench(**given)
+def test_deviations_and_internal_wrenches_equal_the_library(bench, rng):
+    given = at_rate(100.0, contacts=['sole', 'hand', 'root'], **INSIDE)
+    robot = bench(**given | {'outputs.wrench_rate': 50.0})
     heard = listen(robot)
+    for topic in FRAMES_INSIDE:
+        robot.listen(WrenchStamped, f'wrench_estimator/{topic}')
     library = Library(send(robot, STAMPS, rng), **given)
-    wanted = deviations_of(library)
+    wanted, sample = deviations_of(library), library.samples[-1]
     for topic, (kind, field) in TOPICS.items():
-        message = robot.wait_for_stamp(heard[topic], STAMPS[-1])
+        message = robot.wait_for_stamp(heard[topic], sample.stamp_ns)
         found = message.effort if kind is JointState else rows(message)
         np.testing.assert_allclose(found, getattr(wanted, field), rtol=ROUND_OFF)
     assert (wanted.torques > 0.0).all() and np.isfinite(wanted.wrenches).all()
@@ -366,38 +331,59 @@ def test_deviations_equal_the_library(bench, rng):
     assert roots == [submodel.name for submodel in library.robot.submodels]
     # The thigh has no contact: its residual is not zero, and has a deviation.
     assert (wanted.residuals[roots.index('thigh')] > 0.0).all()
+    inside, estimate = InternalWrenches(library.estimator), library.estimator.update(sample)
+    net = inside.net(sample, estimate)[library.robot.link_names.index('head')]
+    wrenches = [*inside.of(sample, estimate, JOINTS_INSIDE), net]
+    for (topic, frame), values in zip(FRAMES_INSIDE.items(), wrenches, strict=True):
+        found = robot.heard[f'wrench_estimator/{topic}']
+        message = robot.wait_for_stamp(found, sample.stamp_ns)
+        assert message.header.frame_id == frame
+        np.testing.assert_array_equal(Decoder('ft').read(message).values, values)
+        assert STAMPS[-2] not in map(stamp_of, found)
 
 
-def test_deviations_are_decimated_and_follow_the_contacts(bench, rng):
+def test_reported_contacts_replace_defaults_of_their_submodel(bench, rng):
     given = at_rate(50.0, touch_kind='force', **NO_FILTERS)
     robot = bench(**given)
-    heard = listen(robot)['external_wrench_deviations']
+    robot.listen_to_diagnostics()
+    deviations = listen(robot)['external_wrench_deviations']
     robot.listen(MarkerArray, 'wrench_estimator/markers')
     send(robot, STAMPS[:4], rng)
-    robot.wait_for_stamp(heard, STAMPS[2])
+    robot.wait_for_stamp(deviations, STAMPS[2])
     robot.spin_for(SETTLE)
-    assert list(map(stamp_of, heard)) == STAMPS[:4:2]
-    assert heard[0].joint_names == HUMANOID['contacts']
-    late, point = STAMPS[8], (0.0, 0.1, 0.2)
-    robot.send_contact(late, 'shank', point)
-    robot.spin_for(SETTLE)
+    assert list(map(stamp_of, deviations)) == STAMPS[:4:2]
+    late, points = STAMPS[8], {'shank': (0.0, 0.1, 0.2), 'foot': (0.1, 0.0, 0.0)}
+    for frame, point in (*points.items(), ('nowhere', (0.0, 0.0, 0.0))):
+        robot.send_contact(late, frame, point)
     library = Library(send(robot, [late], rng), **given)
-    message = robot.wait_for_stamp(heard, late)
-    assert message.joint_names == [*HUMANOID['contacts'], 'shank']
-    wanted = deviations_of(library, [Contact('shank', 'force', point)])
-    np.testing.assert_allclose(rows(message), wanted.wrenches, rtol=ROUND_OFF)
-    assert np.isnan(wanted.wrenches[2]).all()  # the thigh gave way
+    touches = [Contact(frame, 'force', point) for frame, point in points.items()]
+    contacts = library.estimator.with_touches(touches)
+    wanted = library.estimator.update(library.samples[0], contacts)
+    wrenches = robot.heard['wrench_estimator/external_wrenches']
+    message = robot.wait_for_stamp(wrenches, late)
+    np.testing.assert_array_equal(rows(message), wanted.wrenches)
+    deviation = robot.wait_for_stamp(deviations, late)
+    np.testing.assert_allclose(
+        rows(deviation), deviations_of(library, contacts).wrenches, rtol=ROUND_OFF
+    )
+    names = [contact.name for contact in wanted.contacts]
+    assert message.joint_names == deviation.joint_names == names != HUMANOID['contacts']
+    status = robot.status('contacts')
+    assert status.level == DiagnosticStatus.WARN and 'nowhere' in status.message
     # Markers of 30 Hz show them.
-    assert robot.estimator.pipeline.publishers._count == 3
     arrays = robot.heard['wrench_estimator/markers']
     robot.spin_until(lambda: len(arrays) == 2)
     found = [m.header.frame_id for m in arrays[-1].markers if m.ns == 'force_deviation']
     assert 'shank' in found and len(found) >= 4
     assert len(set(map(stamp_of, arrays[-1].markers))) == 1
+    # They are not repeated: the defaults are back.
+    send(robot, [late + 200_000_000], rng)
+    assert wrenches[-1].joint_names == deviations[0].joint_names == HUMANOID['contacts']
+    assert np.isfinite(rows(wrenches[-1])).all()
 
 
 def test_without_subscribers_nothing_is_computed(bench, rng, monkeypatch):
-    robot = bench(**at_rate(1000.0, **INSIDE))
+    robot = bench(**at_rate(1000.0, **INSIDE, **NO_FILTERS))
     robot.listen_to_diagnostics()
     asked = []
     with monkeypatch.context() as patched:
@@ -429,41 +415,6 @@ def test_rates_are_kept_on_average(rng, cycles, rate):
     assert sum(due) == pytest.approx(1000 * rate / cycles, rel=0.01)
     # Time that is set back blocks nothing.
     assert limiter.is_due(round(stamps[0]) - 10**9)
-
-
-def test_another_output_is_one_row(bench, rng, monkeypatch):
-    row = Output(
-        'joint_point', POINT, Pace.WRENCH, lambda results: results.sample.positions[:3],
-        frames=lambda layout: [layout.robot.base_frame],
-    )  # fmt: skip
-    monkeypatch.setattr(publishers, 'OUTPUTS', (*publishers.OUTPUTS, row))
-    robot = bench(**NO_FILTERS)
-    robot.listen(PointStamped, 'wrench_estimator/joint_point')
-    library = Library(send(robot, STAMPS[:1], rng), **NO_FILTERS)
-    heard = robot.heard['wrench_estimator/joint_point']
-    at = robot.wait_for_stamp(heard, STAMPS[0]).point
-    np.testing.assert_array_equal([at.x, at.y, at.z], library.samples[0].positions[:3])
-    robot.send_joints(STAMPS[1], position=[np.nan] * 6, velocity=[0.0] * 6)
-    robot.spin_for(SETTLE)
-    assert len(heard) == 1
-
-
-@pytest.mark.parametrize('rate', [0.0, 50.0])
-def test_internal_wrenches_equal_the_library_at_their_rate(bench, rng, rate):
-    robot = bench(**INSIDE, **{'outputs.wrench_rate': rate})
-    for topic in FRAMES_INSIDE:
-        robot.listen(WrenchStamped, f'wrench_estimator/{topic}')
-    library = Library(send(robot, STAMPS[:3], rng), **INSIDE)
-    inside, sample = InternalWrenches(library.estimator), library.samples[-1]
-    estimate = library.estimator.update(sample)
-    net = inside.net(sample, estimate)[library.robot.link_names.index('head')]
-    wanted = [*inside.of(sample, estimate, JOINTS_INSIDE), net]
-    for (topic, frame), values in zip(FRAMES_INSIDE.items(), wanted, strict=True):
-        heard = robot.heard[f'wrench_estimator/{topic}']
-        message = robot.wait_for_stamp(heard, STAMPS[2])
-        assert message.header.frame_id == frame
-        np.testing.assert_array_equal(Decoder('ft').read(message).values, values)
-        assert len(heard) == (2 if rate else 3)
 
 
 def test_inertia_markers_come_when_the_model_changes(bench, rng, monkeypatch):
