@@ -19,7 +19,6 @@ from std_srvs.srv import SetBool, Trigger
 
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros.estimator_node import EstimatorNode
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -226,43 +225,6 @@ class BenchRobot:
         self._executor.shutdown()
         self.estimator.destroy_node()
         self.node.destroy_node()
-
-
-class RepeatingRobot(BenchRobot):
-    """Sends the same readings at each stamp, and keeps the sample and the torques."""
-
-    def __init__(self, context, **parameters):
-        lasting = {
-            f'{kind}.{name}.max_age': 10.0
-            for kind, names in (('ft', HUMANOID['ft_sensors']), ('imu', HUMANOID['imus']))
-            for name in names
-        } | {'frozen_after': 0.0}
-        super().__init__(context, HUMANOID | NO_FILTERS | lasting | parameters)
-        self.heard_torques = self.heard['wrench_estimator/joint_torques']
-        self.listen(JointState, 'wrench_estimator/joint_torques', 1000)
-        self.listen_to_diagnostics()
-        self.stamp_ns = START_NS
-        rng = np.random.default_rng(5)
-        self.wrenches = {name: rng.normal(size=6) for name in HUMANOID['ft_sensors']}
-        self.positions, self.velocities = 0.3 * rng.normal(size=(2, len(JOINTS)))
-
-    def torques(self):
-        """Send the readings with the next stamp; return their torques."""
-        estimator = self.estimator.pipeline._estimator
-
-        def update(sample, contacts):
-            self.sample = sample
-            return WrenchEstimator.update(estimator, sample, contacts)
-
-        estimator.update = update
-        self._report = None
-        self.stamp_ns += PERIOD_NS
-        for name, wrench in self.wrenches.items():
-            self.send_ft(name, self.stamp_ns, wrench)
-        self.send_imu('head', self.stamp_ns, (0.1, -0.2, 0.3), (1.0, 2.0, 9.0))
-        self.spin_for(0.03)
-        self.send_joints(self.stamp_ns, position=self.positions, velocity=self.velocities)
-        return np.array(self.wait_for_stamp(self.heard_torques, self.stamp_ns).effort)
 
 
 def problems(status):
