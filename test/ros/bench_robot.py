@@ -5,6 +5,7 @@
 import time
 from collections import defaultdict
 
+import bag_messages
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PointStamped, WrenchStamped
@@ -47,31 +48,6 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 def stamp_of(message):
     return Time.from_msg(message.header.stamp).nanoseconds
-
-
-def stamped(message, stamp_ns, frame_id=''):
-    message.header.stamp = Time(nanoseconds=int(stamp_ns)).to_msg()
-    message.header.frame_id = frame_id
-    return message
-
-
-def set_vectors(vectors, numbers):
-    """Set vectors to numbers, three each."""
-    for vector, (x, y, z) in zip(vectors, np.reshape(numbers, (-1, 3)).tolist(), strict=True):
-        vector.x, vector.y, vector.z = x, y, z
-
-
-def wrench_to_message(stamp_ns, frame_id, numbers):
-    message = stamped(WrenchStamped(), stamp_ns, frame_id)
-    set_vectors((message.wrench.force, message.wrench.torque), numbers)
-    return message
-
-
-def imu_to_message(stamp_ns, frame_id, numbers):
-    """Return angular velocity and acceleration as a message, from shape (6,)."""
-    message = stamped(Imu(), stamp_ns, frame_id)
-    set_vectors((message.angular_velocity, message.linear_acceleration), numbers)
-    return message
 
 
 class BenchRobot:
@@ -138,25 +114,21 @@ class BenchRobot:
         )
         return found[0]
 
-    def send_ft(self, name, stamp_ns, wrench, frame_id=None):
-        message = wrench_to_message(stamp_ns, name if frame_id is None else frame_id, wrench)
-        self.publisher(WrenchStamped, f'ft/{name}').publish(message)
+    def send_ft(self, name, stamp_ns, wrench):
+        data = bag_messages.wrench(stamp_ns, name, wrench)
+        self.publisher(WrenchStamped, f'ft/{name}').publish(data)
 
-    def send_imu(self, name, stamp_ns, angular_velocity, acceleration, frame_id=None):
-        numbers = [*angular_velocity, *acceleration]
-        message = imu_to_message(stamp_ns, name if frame_id is None else frame_id, numbers)
-        self.publisher(Imu, f'imu/{name}').publish(message)
+    def send_imu(self, name, stamp_ns, angular_velocity, acceleration):
+        data = bag_messages.imu(stamp_ns, name, angular_velocity, acceleration)
+        self.publisher(Imu, f'imu/{name}').publish(data)
 
     def send_contact(self, stamp_ns, frame_id, point=(0.0, 0.0, 0.0)):
-        message = stamped(PointStamped(), stamp_ns, frame_id)
-        set_vectors([message.point], point)
-        self.publisher(PointStamped, 'contacts').publish(message)
+        data = bag_messages.point(stamp_ns, frame_id, point)
+        self.publisher(PointStamped, 'contacts').publish(data)
 
-    def send_joints(self, stamp_ns, names=JOINTS, **values):
-        message = stamped(JointState(name=list(names)), stamp_ns)
-        for field, numbers in values.items():
-            setattr(message, field, [float(number) for number in numbers])
-        self.publisher(JointState, 'joint_states').publish(message)
+    def send_joints(self, stamp_ns, positions, velocities=(), names=JOINTS):
+        data = bag_messages.joint_state(stamp_ns, names, positions, velocities)
+        self.publisher(JointState, 'joint_states').publish(data)
 
     def send_all(self, stamp_ns, rng):
         """Publish random readings of everything; return them."""
@@ -169,7 +141,7 @@ class BenchRobot:
             self.send_ft(name, stamp_ns, wrench)
         self.send_imu('head', stamp_ns, rates, acceleration)
         self.spin_for(SETTLE)
-        self.send_joints(stamp_ns, position=q, velocity=v)
+        self.send_joints(stamp_ns, q, v)
         return q, v, wrenches, rates, acceleration
 
     def send_sample(self, robot, sample):
@@ -182,8 +154,7 @@ class BenchRobot:
             self.send_imu(imu.name, stamp, rate, acceleration)
         # Readings are there before the joint states that they belong to.
         self.spin_briefly(8)
-        values = {'position': sample.positions, 'velocity': sample.velocities}
-        self.send_joints(stamp, robot.joint_names, **values)
+        self.send_joints(stamp, sample.positions, sample.velocities, robot.joint_names)
 
     def status(self, task):
         """Return what a report says of a task that is made once the last message has arrived."""
@@ -225,15 +196,6 @@ class BenchRobot:
         self._executor.shutdown()
         self.estimator.destroy_node()
         self.node.destroy_node()
-
-
-def problems(status):
-    """Return the problems of a source by what is said of them."""
-    return {
-        value.key.removeprefix('problem: '): int(value.value)
-        for value in status.values
-        if value.key.startswith('problem: ')
-    }
 
 
 def figure(status, key):

@@ -20,7 +20,8 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
-from bench_robot import HUMANOID, BenchRobot, imu_to_message, wrench_to_message
+from bag_messages import imu, wrench
+from bench_robot import HUMANOID, BenchRobot
 from geometry_msgs.msg import WrenchStamped
 from hanging_body import GRAVITY, MATRIX, OFFSET
 from sensor_msgs.msg import Imu
@@ -85,8 +86,8 @@ class Call:
             self.body.stamp_ns += 10**9
             self.body.touch = np.array([6.0, 0.0, 0.0, 0.0, 0.6, 0.0]) * (k % 7 == 6)
             for stamp, raw, a, w, *_ in self.body.still(GRAVITY * DIRECTIONS[k % 26], 76):
-                self.imus.publish(imu_to_message(stamp, '', [*w, *a]))
-                self.fts.publish(wrench_to_message(stamp, 'foot', raw))
+                self.imus.publish(imu(stamp, '', w, a))
+                self.fts.publish(wrench(stamp, 'foot', raw))
             self.robot.spin_for(0.06)
             k += 1
 

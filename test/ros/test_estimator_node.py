@@ -98,7 +98,7 @@ def test_faults_of_sources_and_of_the_estimator_are_reported(bench, rng, monkeyp
         robot.send_ft('leg_sensor', stamp, [1.0] * 6)
         robot.send_imu('head', stamp, rng.standard_normal(3), [0.0, 0.0, 9.81])
         robot.spin_for(SETTLE)
-        robot.send_joints(stamp, position=ZEROS, velocity=ZEROS)
+        robot.send_joints(stamp, ZEROS, ZEROS)
     robot.wait_for_stamp(wrenches, stamp)
     assert robot.status('ft leg_sensor').level == DiagnosticStatus.ERROR
     assert 'ft/arm_sensor' in robot.status('ft arm_sensor').message
@@ -180,7 +180,7 @@ def test_rates_and_timeouts_change_while_the_node_runs(bench, rng):
     robot.wait_for_stamp(wrenches, START_NS)
     robot.spin_until(lambda: robot.heard[topic])
     late = START_NS + 6 * PERIOD_NS
-    robot.send_joints(late, position=ZEROS, velocity=ZEROS)
+    robot.send_joints(late, ZEROS, ZEROS)
     assert np.isnan(rows(robot.wait_for_stamp(wrenches, late))).any()
     robot.spin_for(SETTLE)
     # Single wrenches are published at every cycle, but for those that are not known.
@@ -190,7 +190,7 @@ def test_rates_and_timeouts_change_while_the_node_runs(bench, rng):
     assert found.successful and node.settings.contact_timeout == 0.3
     robot.heard[topic].clear()
     for stamp in range(late + PERIOD_NS, late + 11 * PERIOD_NS, PERIOD_NS):
-        robot.send_joints(stamp, position=ZEROS, velocity=ZEROS)
+        robot.send_joints(stamp, ZEROS, ZEROS)
         assert np.isfinite(rows(robot.wait_for_stamp(wrenches, stamp))).all()
     robot.spin_for(SETTLE)
     assert len(robot.heard[topic]) == 2

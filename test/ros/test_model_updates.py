@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
+from bag_messages import temperature
 from bench_robot import (
     HUMANOID,
     JOINTS,
@@ -21,7 +22,6 @@ from bench_robot import (
     START_NS,
     BenchRobot,
     figure,
-    stamped,
 )
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
@@ -89,7 +89,7 @@ class Bench(BenchRobot):
             self.send_ft(name, self.stamp_ns, wrench)
         self.send_imu('head', self.stamp_ns, (0.1, -0.2, 0.3), (1.0, 2.0, 9.0))
         self.spin_for(0.03)
-        self.send_joints(self.stamp_ns, position=self.positions, velocity=self.velocities)
+        self.send_joints(self.stamp_ns, self.positions, self.velocities)
         return np.array(self.wait_for_stamp(self.heard_torques, self.stamp_ns).effort)
 
     def check(self, parameters=None, offsets=0.0, **sensors):
@@ -343,7 +343,7 @@ def test_temperature_of_a_sensor_is_used(make, path):
     status = bench.status('ft_calibration')
     assert status.level == DiagnosticStatus.WARN and 'leg_sensor' in status.message
     assert bench.status('temperature leg_sensor').level == DiagnosticStatus.ERROR
-    message = stamped(Temperature(temperature=31.0), START_NS)
+    message = temperature(START_NS, '', 31.0)
     bench.publisher(Temperature, 'leg/temperature').publish(message)
     bench.check(leg_sensor=thermal)
     np.testing.assert_array_equal(bench.sample.ft_temperatures, [np.nan, 31.0, np.nan])
