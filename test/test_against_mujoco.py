@@ -13,6 +13,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 pytest.importorskip('mujoco', reason='the embedded robot runs in mujoco')
@@ -23,7 +24,7 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.simulation.robot import IMUS, PHYSICS_HZ, SimulatedRobot
-from inertial_estimation.simulation.scenario import SCENES, Push, pole
+from inertial_estimation.simulation.scenario import SCENES, Push, carrying, pole
 
 EXACT = 1e-9
 """N and Nm: the physics engine leaves 1e-12 of 400 N open; a forgotten term would show."""
@@ -67,9 +68,14 @@ def readings(scene, robot):
     )
 
 
-def assert_truth(scene, **options):
-    """Assert that wrenches and torques are those of the simulator; return both."""
+def assert_truth(scene, load=None, **options):
+    """Assert that wrenches and torques are those of the simulator; return truth and readings."""
     robot = Robot.from_urdf(scene.robot.urdf, ft_sensors=scene.robot.ft_names, **options)
+    if load is not None:
+        parameters = robot.parameters.copy()
+        body = pin.Inertia(load.mass, np.array(load.center), load.inertia * np.eye(3))
+        parameters[robot.link_names.index(load.frame)] += body.toDynamicParameters()
+        robot = robot.with_parameters(parameters)
     batch = readings(scene, robot)
     contacts = [Contact(frame) for frame in scene.robot.contact_frames]
     estimate = WrenchEstimator(robot, contacts).batch(batch)
@@ -100,6 +106,18 @@ def test_the_stop_of_a_joint_is_part_of_its_torque():
     stop = float(limit.get('upper'))
     assert max(snapshot.positions[knee] for snapshot in scene.snapshots) > stop
     assert_truth(scene, imus=['chest'])
+
+
+def test_a_load_acts_as_a_heavier_link_until_it_is_put_down():
+    scenario = carrying(1.0, 2)
+    load = replace(scenario.loads[0], end=0.75)
+    scene = run(replace(scenario, loads=(load,)), 1.0)
+    carried, free = [], []
+    for snapshot in scene.snapshots:
+        is_carried = load.start <= 1e-9 * snapshot.time_ns < load.end
+        (carried if is_carried else free).append(snapshot)
+    assert_truth(scene._replace(snapshots=carried), load, imus=['root_link'])
+    assert_truth(scene._replace(snapshots=free), imus=['root_link'])
 
 
 @pytest.mark.parametrize('name', list(SCENES))

@@ -16,13 +16,9 @@ pytest.importorskip('mujoco', reason='the embedded robot runs in mujoco')
 pytest.importorskip('icub_models', reason='the embedded robot is the iCub of icub-models')
 
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
 from inertial_estimation.simulation.noise import NoiseLevels, SensorNoise
 from inertial_estimation.simulation.robot import SimulatedRobot
-from inertial_estimation.simulation.scenario import SCENES, Push, carrying, pole, standing
+from inertial_estimation.simulation.scenario import SCENES, Push, pole, standing
 
 GRAVITY = 9.81
 
@@ -92,45 +88,6 @@ def test_the_standing_robot_moves_and_does_not_fall(seed):
 def test_scenarios_that_do_not_fit_the_robot_are_refused(error, changes, options):
     with pytest.raises(error):
         SimulatedRobot(replace(pole(), **changes), **options)
-
-
-# Loads
-
-
-def loaded(robot, load):
-    """Return the parameters of the robot with a load."""
-    parameters, center = robot.parameters.copy(), np.array(load.center)
-    inertia = load.mass * ((center @ center) * np.eye(3) - np.outer(center, center))
-    inertia += load.inertia * np.eye(3)
-    link = robot.frame(load.frame)[0]
-    parameters[link] += [load.mass, *(load.mass * center), *inertia[np.tril_indices(3)]]
-    return parameters
-
-
-def test_a_load_acts_as_a_heavier_link_until_it_is_put_down():
-    scenario = carrying(1.0, 2)
-    scenario = replace(scenario, loads=(replace(scenario.loads[0], end=0.75),))
-    (load,) = scenario.loads
-    simulated = SimulatedRobot(scenario, {'root_link': 'root_link'}, 250)
-    snapshots = run(simulated, 1.0, rate=250)
-    samples = SampleBatch.stack([snapshot.sample() for snapshot in snapshots])
-    robot = Robot.from_urdf(simulated.urdf, imus=['root_link'])
-    order = [simulated.joint_names.index(name) for name in robot.joint_names]
-    moved = ('positions', 'velocities', 'accelerations')
-    samples = replace(samples, **{name: getattr(samples, name)[:, order] for name in moved})
-    contacts = [Contact(frame) for frame in scenario.contacts]
-    wrenches = np.array([one.external_wrenches for one in snapshots])
-    torques = np.array([one.torques[order] for one in snapshots])
-    carried = (samples.stamp_ns >= 1e9 * load.start) & (samples.stamp_ns < 1e9 * load.end)
-    heavier = robot.with_parameters(loaded(robot, load))
-    for chosen, model in ((~carried, robot), (carried, heavier)):
-        found = WrenchEstimator(model, contacts).batch(samples)
-        # Two libraries, round-off of some hundred N.
-        assert np.abs(found.wrenches - wrenches)[chosen].max() < 1e-8
-        assert np.abs(found.torques - torques)[chosen].max() < 1e-8
-    false = (WrenchEstimator(robot, contacts).batch(samples).wrenches - wrenches)[carried]
-    force = np.linalg.norm(false[:, scenario.contacts.index('l_hand'), :3], axis=1)
-    assert force.mean() == pytest.approx(GRAVITY * load.mass, rel=0.3)
 
 
 # Noise
