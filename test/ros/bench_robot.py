@@ -76,18 +76,19 @@ class BenchRobot:
         return self._publishers[topic]
 
     def listen(self, message_type, topic, qos=100):
+        """Return a list to which messages of a topic are appended from now on."""
+        topic = topic.replace('~', self.estimator.get_name())
         subscription = self.node.create_subscription(
             message_type, topic, self.heard[topic].append, qos
         )
         self.spin_until(lambda: self.node.count_publishers(subscription.topic_name))
+        return self.heard[topic]
 
     def listen_to_wrenches(self):
-        self.listen(MultiDOFJointState, 'wrench_estimator/external_wrenches')
-        return self.heard['wrench_estimator/external_wrenches']
+        return self.listen(MultiDOFJointState, 'wrench_estimator/external_wrenches')
 
     def listen_to_diagnostics(self):
-        self.listen(DiagnosticArray, '/diagnostics')
-        return self.heard['/diagnostics']
+        return self.listen(DiagnosticArray, '/diagnostics')
 
     def spin_until(self, condition, timeout=TIMEOUT, fails=True):
         """Spin until something holds, or fail, if it must hold."""

@@ -29,6 +29,7 @@ from sensor_msgs.msg import JointState, Temperature
 from std_msgs.msg import Float64MultiArray, String
 from test_set_parameters import others
 from test_uncertainty import no_noise, roots_of
+from visualization_msgs.msg import Marker, MarkerArray
 
 from inertial_estimation.calibration.calibration_file import (
     Provenance,
@@ -66,8 +67,7 @@ class Bench(BenchRobot):
 
     def __init__(self, context, **parameters):
         super().__init__(context, HUMANOID | NO_FILTERS | {'frozen_after': 0.0} | parameters)
-        self.heard_torques = self.heard['wrench_estimator/joint_torques']
-        self.listen(JointState, 'wrench_estimator/joint_torques', 1000)
+        self.heard_torques = self.listen(JointState, '~/joint_torques', 1000)
         self.listen_to_diagnostics()
         self.stamp_ns = START_NS
         rng = np.random.default_rng(5)
@@ -162,12 +162,22 @@ REFUSED = {
 
 def test_updates_are_used_or_refused(make, rng):
     bench, parameters = make(), others(ROBOT, rng)
+    shown = bench.listen(MarkerArray, '~/inertia_markers', LATCHED)
     bench.check()
+    bench.spin_until(lambda: shown)
+    assert shown[0].markers[0].action == Marker.DELETEALL
+    assert {one.ns for one in shown[0].markers[1:]} == {'inertia_cuboid', 'inertia_ellipsoid'}
     assert bench.model('source') == ('URDF',)
     for name in ('save_model', 'restore_model'):
         assert 'model.file' in bench.call(name).message
     bench.update(parameters)
     bench.check(parameters)
+    # Markers follow at most once a second, with the URDF beside.
+    assert len(shown) == 1
+    bench.stamp_ns += 10**9
+    bench.check(parameters)
+    bench.spin_until(lambda: len(shown) > 1)
+    assert len(shown[1].markers) == 2 * len(shown[0].markers) - 1
     for count, change in enumerate(REFUSED.values(), start=1):
         message = message_of(ROBOT.parameters)
         change(message)
@@ -191,9 +201,9 @@ def test_updates_are_used_or_refused(make, rng):
 def test_offsets_and_covariance_come_with_an_update(make, rng, monkeypatch):
     monkeypatch.setattr(publishers, 'MAX_SHARE', np.inf)
     bench = make(**{'outputs.deviations_rate': 1e9 / PERIOD_NS})
-    bench.listen(JointState, 'wrench_estimator/joint_torque_deviations')
+    bench.listen(JointState, '~/joint_torque_deviations')
     topic = topic_names([sensor.name for sensor in ROBOT.ft_sensors])[1]
-    bench.listen(WrenchStamped, f'wrench_estimator/ft_offset/{topic}', LATCHED)
+    heard = bench.listen(WrenchStamped, f'~/ft_offset/{topic}', LATCHED)
     for _ in range(3):
         bench.torques()
 
@@ -210,7 +220,7 @@ def test_offsets_and_covariance_come_with_an_update(make, rng, monkeypatch):
     bench.update(parameters)
     bench.update(offsets_beside(parameters, offsets), OFFSETS_TOPIC)
     bench.check(parameters, offsets)
-    heard, force = bench.heard[f'wrench_estimator/ft_offset/{topic}'], CALIBRATION.offsets[1, 0]
+    force = CALIBRATION.offsets[1, 0]
     bench.spin_until(lambda: heard and heard[-1].wrench.force.x == force + offsets[1, 0])
     found = deviations()
     text, uncertainty = bench.model('FT offsets that go with it [N], [Nm]', 'uncertainty')
@@ -295,10 +305,8 @@ def test_file_is_written_restored_and_published(make, path):
     assert not bench.call('restore').success
     assert bench.call('save').success and read(path)[1].keys() == UNCALIBRATED.keys()
     assert bench.next_status('ft_calibration').level == DiagnosticStatus.OK
-    bench.listen(WrenchStamped, 'wrench_estimator/ft_offset/leg_sensor', LATCHED)
-    bench.listen(String, 'ft_calibration', LATCHED)
-    offsets = bench.heard['wrench_estimator/ft_offset/leg_sensor']
-    texts = bench.heard['ft_calibration']
+    offsets = bench.listen(WrenchStamped, '~/ft_offset/leg_sensor', LATCHED)
+    texts = bench.listen(String, 'ft_calibration', LATCHED)
     bench.estimator.pipeline._calibration.take({'arm_sensor': ONE})
     write(path, ROBOT.name, {'leg_sensor': ONE, OTHER: ONE})
     answer = bench.call('restore')

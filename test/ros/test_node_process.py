@@ -123,17 +123,17 @@ def test_estimator_ends_on_a_signal(start, robot, number, stopped):
 
 @SIGNALS
 def test_identifier_saves_its_state_on_a_signal(start, robot, tmp_path, number):
-    state, topic = tmp_path / 'state.json', 'parameter_identifier/progress'
+    state = tmp_path / 'state.json'
     process = start(
         node='parameter_identifier', robot_description=HUMANOID['robot_description'],
         fixed_link='root', use_sim_time=True, state_file=str(state),
     )  # fmt: skip
-    robot.listen(Float64MultiArray, topic, LATCHED)
+    heard = robot.listen(Float64MultiArray, 'parameter_identifier/progress', LATCHED)
     model = Robot.from_urdf(HUMANOID['robot_description'], fixed_link='root')
     samples = with_readings(model, smooth_motion(model, 12.0), model.parameters)
     for sample in (samples[k] for k in range(len(samples))):
         robot.send_sample(model, sample)
-    robot.spin_until(lambda: robot.heard[topic])
+    robot.spin_until(lambda: heard)
     assert not state.exists()
     process.send_signal(number)
     assert process.wait(timeout=TIMEOUT / 2) == 0

@@ -18,7 +18,6 @@ import rclpy
 from bench_robot import LATCHED, NO_FILTERS, START_NS, BenchRobot, figure
 from geometry_msgs.msg import WrenchStamped
 from rclpy.context import Context
-from sensor_msgs.msg import MultiDOFJointState
 from standing_biped import biped, biped_urdf, standing
 from std_srvs.srv import Trigger
 
@@ -129,13 +128,11 @@ def refuse(bench, name, *words):
 
 
 def test_offsets_are_found_and_published(bench):
-    bench.listen(WrenchStamped, 'wrench_estimator/ft_offset/l_leg', LATCHED)
-    heard = bench.heard['wrench_estimator/ft_offset/l_leg']
+    heard = bench.listen(WrenchStamped, '~/ft_offset/l_leg', LATCHED)
     answer = bench.ask('tare')
     assert answer.success and is_found(bench), answer.message
     bench.spin_until(lambda: abs(heard[-1].wrench.force.x - bench.offsets[0, 0]) < EXACT[0])
-    bench.listen(MultiDOFJointState, 'wrench_estimator/external_wrenches')
-    heard = bench.heard['wrench_estimator/external_wrenches']
+    heard = bench.listen_to_wrenches()
     bench.until(lambda: heard)
     hand = heard[-1].wrench[heard[-1].joint_names.index('hand')].force
     assert np.linalg.norm([hand.x, hand.y, hand.z]) < 1.0
