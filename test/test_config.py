@@ -3,7 +3,7 @@
 """
 Settings: strict reading, checks as a set, parameter files.
 
-That the node declares the same parameters is in ros/test_parameters.py; that names belong to a
+That the node declares the same parameters is in ros/test_interface.py; that names belong to a
 robot is checked where the robot is built.
 """
 

@@ -3,7 +3,7 @@
 """
 The examples run.
 
-Not covered: how good the estimates are (test_demo_scores.py, test_against_mujoco.py).
+Not covered: how good the estimates are (test_demo_scores.py, test_simulation.py).
 """
 
 import os

@@ -33,7 +33,7 @@ from inertial_estimation.ros.executors import SteadyTimer, has_events_executor
 from inertial_estimation.ros.model_updates import ModelUpdates
 from inertial_estimation.ros.publishers import Publishers
 from inertial_estimation.ros.subscriptions import Inputs, subscribe_all
-from inertial_estimation.ros.taring import Taring, find_supports
+from inertial_estimation.ros.taring import Taring
 from inertial_estimation.sample import Sample
 
 BLEND_TIME = 0.5
@@ -58,7 +58,6 @@ class Pipeline:
         self._inputs = inputs = Inputs(node, settings, robot)
         sensors = sensor_calibrations(settings, robot, new_file=True)
         self._estimator = build_estimator(settings, robot, stack_calibrations(sensors.values()))
-        supports = find_supports(settings, robot)
         self._touches: tuple[Contact, ...] = ()
         self._contact_set: ContactSet | None = None
         self._momentum = MomentumStatus(robot, settings, inputs.assembler)
@@ -82,7 +81,7 @@ class Pipeline:
             node, robot, settings, in_use, self.publishers.announce, self._background
         )
         self._taring = Taring(
-            node, settings, urdf, supports, in_use, self._calibration, self._background,
+            node, settings, urdf, in_use, self._calibration, self._background,
             lambda: estimator.robot, lambda: self.active, inputs.contacts.problems,
         )  # fmt: skip
         self._cycles = CycleStatus()

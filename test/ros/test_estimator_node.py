@@ -7,8 +7,6 @@ Not covered: whether deviations and internal wrenches are right, which tests of 
 The process and its signals are in test_node_process.py, statuses in ../test_outputs.py.
 """
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -34,13 +32,11 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState, MultiDOFJointState
 from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
-from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.ros import estimator_node, publishers
@@ -51,7 +47,6 @@ from inertial_estimation.uncertainty.stream_noise import stream_noise
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 STAMPS = [START_NS + k * PERIOD_NS for k in range(17)]
 """Enough for the derivative filter, and some instants behind."""
-CONFIG = Path(__file__).parents[2] / 'config'
 ZEROS = [0.0] * len(JOINTS)
 
 
@@ -194,21 +189,27 @@ def test_rates_and_timeouts_change_while_the_node_runs(bench, rng):
     assert node.settings.outputs.wrench_rate == 20.0
 
 
-def test_node_that_cannot_start_can_be_corrected(bench, capfd, monkeypatch):
+def test_node_that_cannot_start_can_be_corrected(bench, tmp_path, capfd, monkeypatch):
     left = {'imu.hand.topic': 'imu/left_behind', 'imu.board.frame': 'neck'}
     robot = bench(
         contacts=['base'], robot_description='', **{'ft.arm_sensor.topic': 'not a topic'}, **left
     )
     description = robot.node.create_publisher(String, 'robot_description', LATCHED)
-    description.publish(String(data=HUMANOID['robot_description']))
-    robot.spin_until(lambda: robot.estimator._received_urdf)
-    logged = capfd.readouterr().err
-    assert "'arm_sensor'" in logged and 'ros2 lifecycle' in logged
+    (path := tmp_path / 'urdf').write_text(HUMANOID['robot_description'])
+    # Text of a topic is no path; the description that comes next is tried in turn.
+    for text, named in (str(path), 'is no URDF'), (path.read_text(), "'arm_sensor'"):
+        description.publish(String(data=text))
+        robot.spin_until(lambda text=text: robot.estimator._received_urdf == text)
+        logged = capfd.readouterr().err
+        assert named in logged and 'ros2 lifecycle' in logged
     node = robot.estimator
     node.set_parameters([Parameter('ft.arm_sensor.topic', value='')])
     assert node.trigger_configure() == FAILURE and "'base'" in capfd.readouterr().err
     assert not robot.node.count_subscribers('/joint_states')
     node.set_parameters([Parameter('contacts', value=['root'])])
+    node.set_parameters([Parameter('tare.supports', value=['tail'])])
+    assert node.trigger_configure() == FAILURE and "'tail'" in capfd.readouterr().err
+    node.set_parameters([Parameter('tare.supports', value=['sole'])])
     with monkeypatch.context() as patched:
         patched.setattr(estimator_node, 'Taring', lambda *_: 1 / 0)
         assert node.trigger_configure() != SUCCESS
@@ -399,27 +400,3 @@ def test_rates_are_kept_on_average(rng, cycles, rate):
     assert sum(due) == pytest.approx(1000 * rate / cycles, rel=0.01)
     # Time that is set back blocks nothing.
     assert limiter.is_due(round(stamps[0]) - 10**9)
-
-
-def test_every_topic_of_the_rviz_file_is_published(bench):
-    yaml = pytest.importorskip('yaml', reason='needs PyYAML')
-    pytest.importorskip('icub_models', reason='needs the URDF of icub-models')
-    from inertial_estimation.simulation.description import icub_urdf
-
-    types = {'Wrench': 'WrenchStamped', 'Effort': 'JointState', 'MarkerArray': 'MarkerArray'}
-    rviz = yaml.safe_load((CONFIG / 'wrench_estimator.rviz').read_text())
-    settings = EstimatorSettings.from_yaml(CONFIG / 'icub.yaml')
-    given = {name: value for name, value in settings.to_parameters().items() if value != []}
-    given |= {
-        'outputs.internal_wrench_joints': ['l_knee'], 'outputs.net_wrench_links': ['chest'],
-        'robot_description': icub_urdf(),
-    }  # fmt: skip
-    node = bench(**given).node
-    for display in rviz['Visualization Manager']['Displays']:
-        kind = types.get(display['Class'].partition('/')[2])
-        if kind is not None:
-            topic = display['Topic']
-            (found,) = node.get_publishers_info_by_topic('/' + topic['Value'].lstrip('/'))
-            latched = topic['Durability Policy'] == 'Transient Local'
-            assert found.topic_type.endswith(f'/{kind}'), topic
-            assert (found.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL) >= latched

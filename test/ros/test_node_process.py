@@ -35,7 +35,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import Imu, JointState
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import Float64MultiArray
 
 from bench.live_robots import smooth_motion, with_readings
 from inertial_estimation.calibration.calibration_file import read
@@ -202,19 +202,6 @@ def test_messages_of_any_bytes_end_no_node(bench, rng, kind):
     for k in range(1, 30):
         robot.send_all(START_NS + k * 10**7, rng)
     assert robot.next_status('ft leg_sensor').level != DiagnosticStatus.STALE
-
-
-@KINDS
-def test_text_of_a_topic_is_no_path(bench, tmp_path, kind):
-    path = tmp_path / 'urdf'
-    path.write_text(HUMANOID['robot_description'])
-    robot = bench(kind, robot_description='')
-    publisher = robot.node.create_publisher(String, 'robot_description', LATCHED)
-    publisher.publish(String(data=str(path)))
-    robot.spin_until(lambda: robot.estimator._received_urdf)
-    assert robot.estimator.pipeline is None
-    publisher.publish(String(data=HUMANOID['robot_description']))
-    robot.spin_until(lambda: robot.estimator.pipeline is not None)
 
 
 @KINDS

@@ -21,10 +21,6 @@ from rclpy.context import Context
 from standing_biped import biped, biped_urdf, standing
 from std_srvs.srv import Trigger
 
-from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import NameNotFound
-from inertial_estimation.ros.taring import find_supports
-
 PATIENCE = 90.0
 """For a busy machine, and a process that has to start [s]."""
 CYCLE_NS = 10_000_000
@@ -200,8 +196,3 @@ def test_deactivation_and_cleanup_end_it_and_cycles_go_on(bench):
     assert answer.success, answer.message
     intervals, _ = bench.estimator.pipeline._cycles.take()
     assert intervals and set(intervals) == {CYCLE_NS}
-
-
-def test_unknown_supports_are_refused():
-    with pytest.raises(NameNotFound):
-        find_supports(EstimatorSettings.from_dict({'tare.supports': ['tail']}), ROBOT)
