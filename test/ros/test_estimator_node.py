@@ -50,35 +50,6 @@ STAMPS = [START_NS + k * PERIOD_NS for k in range(17)]
 ZEROS = [0.0] * len(JOINTS)
 
 
-@pytest.mark.parametrize('has_events', [True, False])
-def test_every_cycle_equals_the_library(bench, rng, monkeypatch, has_events):
-    monkeypatch.setattr(estimator_node, 'has_events_executor', lambda: has_events)
-    given = {'ft.arm_sensor.offset': [1.0, -2.0, 3.0, 0.1, 0.2, -0.3]}
-    robot = bench(**given)
-    wrenches = robot.listen_to_wrenches()
-    topics = {
-        'joint_torques': 'torques', 'external_joint_torques': 'external_torques',
-        'quality': 'quality',
-    }  # fmt: skip
-    heard = {topic: robot.listen(JointState, f'~/{topic}') for topic in topics}
-    library = Library({stamp: robot.send_all(stamp, rng) for stamp in STAMPS}, **given)
-    for sample in library.samples:
-        estimate = library.estimator.update(sample)
-        message = robot.wait_for_stamp(wrenches, sample.stamp_ns)
-        assert message.joint_names == HUMANOID['contacts']
-        np.testing.assert_array_equal(rows(message), estimate.wrenches)
-        for topic, name in topics.items():
-            message = robot.wait_for_stamp(heard[topic], sample.stamp_ns)
-            if topic != 'quality':
-                assert message.name == list(library.robot.joint_names)
-                assert message.header.frame_id == 'root'
-            np.testing.assert_array_equal(message.effort, getattr(estimate, name))
-    assert np.isfinite(estimate.wrenches).all()
-    latched = robot.listen(WrenchStamped, '~/ft_offset/arm_sensor', LATCHED)
-    robot.spin_until(lambda: latched)
-    assert (latched[0].header.frame_id, latched[0].wrench.force.y) == ('upper_arm', -2.0)
-
-
 def test_faults_of_sources_and_of_the_estimator_are_reported(bench, rng, monkeypatch):
     robot = bench(**{'frozen_after': 0.03, 'filter.window': 0.02})
     wrenches = robot.listen_to_wrenches()
@@ -254,7 +225,7 @@ def test_simulated_time_may_be_set_back(bench, rng):
     robot.wait_for_stamp(wrenches, START_NS)
 
 
-# Deviations, internal wrenches, markers
+# Results
 
 TOPICS = {
     'external_wrench_deviations': (MultiDOFJointState, 'wrenches'),
@@ -303,33 +274,56 @@ def deviations_of(library, contacts=None):
     return Uncertainty(library.estimator, noise.model).of(sample, contacts)
 
 
-def test_deviations_and_internal_wrenches_equal_the_library(bench, rng):
-    given = at_rate(100.0, contacts=['sole', 'hand', 'root'], **INSIDE)
+@pytest.mark.parametrize('has_events', [True, False])
+def test_results_equal_the_library(bench, rng, monkeypatch, has_events):
+    monkeypatch.setattr(estimator_node, 'has_events_executor', lambda: has_events)
+    offset = {'ft.arm_sensor.offset': [1.0, -2.0, 3.0, 0.1, 0.2, -0.3]}
+    given = at_rate(100.0, contacts=['sole', 'hand', 'root'], **INSIDE, **offset)
     robot = bench(**given | {'outputs.wrench_rate': 50.0})
-    heard = listen(robot)
-    inner = {topic: robot.listen(WrenchStamped, f'~/{topic}') for topic in FRAMES_INSIDE}
+    every = {
+        'joint_torques': 'torques', 'external_joint_torques': 'external_torques',
+        'quality': 'quality',
+    }  # fmt: skip
+    heard = listen(robot) | {topic: robot.listen(JointState, f'~/{topic}') for topic in every}
+    heard |= {topic: robot.listen(WrenchStamped, f'~/{topic}') for topic in FRAMES_INSIDE}
     library = Library(send(robot, STAMPS, rng), **given)
-    wanted, sample = deviations_of(library), library.samples[-1]
+    whole = robot.heard['wrench_estimator/external_wrenches']
+    for sample in library.samples:
+        estimate = library.estimator.update(sample)
+        message = robot.wait_for_stamp(whole, sample.stamp_ns)
+        assert message.joint_names == given['contacts']
+        np.testing.assert_array_equal(rows(message), estimate.wrenches)
+        for topic, name in every.items():
+            message = robot.wait_for_stamp(heard[topic], sample.stamp_ns)
+            if topic != 'quality':
+                assert message.name == list(library.robot.joint_names)
+                assert message.header.frame_id == 'root'
+            np.testing.assert_array_equal(message.effort, getattr(estimate, name))
+    assert np.isfinite(estimate.wrenches).all()
+    latched = robot.listen(WrenchStamped, '~/ft_offset/arm_sensor', LATCHED)
+    robot.spin_until(lambda: latched)
+    assert (latched[0].header.frame_id, latched[0].wrench.force.y) == ('upper_arm', -2.0)
+    # Those with a rate of their own, from the last sample.
+    wanted = deviations_of(library)
     for topic, (kind, field) in TOPICS.items():
         message = robot.wait_for_stamp(heard[topic], sample.stamp_ns)
         found = message.effort if kind is JointState else rows(message)
         np.testing.assert_allclose(found, getattr(wanted, field), rtol=ROUND_OFF)
     assert (wanted.torques > 0.0).all() and np.isfinite(wanted.wrenches).all()
-    names = heard['external_wrench_deviations'][-1].joint_names
-    assert names == robot.heard['wrench_estimator/external_wrenches'][-1].joint_names
+    assert heard['external_wrench_deviations'][-1].joint_names == given['contacts']
     assert heard['joint_torque_deviations'][-1].name == list(library.robot.joint_names)
     roots = heard['residual_deviations'][-1].joint_names
     assert roots == [submodel.name for submodel in library.robot.submodels]
     # The thigh has no contact: its residual is not zero, and has a deviation.
     assert (wanted.residuals[roots.index('thigh')] > 0.0).all()
-    inside, estimate = InternalWrenches(library.estimator), library.estimator.update(sample)
+    inside = InternalWrenches(library.estimator)
     net = inside.net(sample, estimate)[library.robot.link_names.index('head')]
     wrenches = [*inside.of(sample, estimate, JOINTS_INSIDE), net]
     for (topic, frame), values in zip(FRAMES_INSIDE.items(), wrenches, strict=True):
-        message = robot.wait_for_stamp(inner[topic], sample.stamp_ns)
+        message = robot.wait_for_stamp(heard[topic], sample.stamp_ns)
         assert message.header.frame_id == frame
         np.testing.assert_array_equal(Decoder('ft').read(message).values, values)
-        assert STAMPS[-2] not in map(stamp_of, inner[topic])
+        assert STAMPS[-2] not in map(stamp_of, heard[topic])
 
 
 def test_reported_contacts_replace_defaults_of_their_submodel(bench, rng):
