@@ -27,9 +27,9 @@ from inertial_estimation.outputs.result_checks import (
 )
 from inertial_estimation.ros.background import Background
 from inertial_estimation.ros.calibration_updates import CalibrationUpdates
-from inertial_estimation.ros.configured_node import ConfiguredNode, run_node
+from inertial_estimation.ros.configured_node import ConfiguredNode
 from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
-from inertial_estimation.ros.executors import SteadyTimer, has_events_executor
+from inertial_estimation.ros.executors import EventsExecutor, SteadyTimer, run_node
 from inertial_estimation.ros.model_updates import ModelUpdates
 from inertial_estimation.ros.publishers import Publishers
 from inertial_estimation.ros.subscriptions import Inputs, subscribe_all
@@ -73,7 +73,7 @@ class Pipeline:
             estimator, BLEND_TIME, [self._momentum.set_parameters],
             self.publishers.announce,
         )  # fmt: skip
-        subscribe_all(node, inputs.router, self._on_sample, polled=not has_events_executor())
+        subscribe_all(node, inputs.router, self._on_sample, polled=EventsExecutor is None)
         in_use = ActiveCalibration(robot, sensors, [self._model.set_calibration])
         self._updates = ModelUpdates(node, robot, settings, self._model, lambda: self.active)
         self._background = Background(node)

@@ -20,9 +20,9 @@ from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.calibration_updates import CalibrationFollower
-from inertial_estimation.ros.configured_node import ConfiguredNode, reported, run_node
+from inertial_estimation.ros.configured_node import ConfiguredNode, reported
 from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
-from inertial_estimation.ros.executors import SteadyTimer, create_service
+from inertial_estimation.ros.executors import SteadyTimer, create_service, run_node
 from inertial_estimation.ros.identifier_outputs import IdentifierOutputs, IdentifierStatus
 from inertial_estimation.ros.sample_windows import (
     CONTACT_MARGIN,

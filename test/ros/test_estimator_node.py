@@ -276,7 +276,7 @@ def deviations_of(library, contacts=None):
 
 @pytest.mark.parametrize('has_events', [True, False])
 def test_results_equal_the_library(bench, rng, monkeypatch, has_events):
-    monkeypatch.setattr(estimator_node, 'has_events_executor', lambda: has_events)
+    monkeypatch.setattr(estimator_node, 'EventsExecutor', has_events or None)
     offset = {'ft.arm_sensor.offset': [1.0, -2.0, 3.0, 0.1, 0.2, -0.3]}
     given = at_rate(100.0, contacts=['sole', 'hand', 'root'], **INSIDE, **offset)
     robot = bench(**given | {'outputs.wrench_rate': 50.0})

@@ -66,14 +66,14 @@ sys.meta_path.insert(0, Finder())
 sys.exit(nodes.{node}())
 """
 ON_START = """
-from inertial_estimation.ros import configured_node
-init = configured_node.init
+from inertial_estimation.ros import executors
+init = executors.init
 
 def interrupted(*args):
     init(*args)
     Gone()
 
-configured_node.init = interrupted
+executors.init = interrupted
 sys.exit(nodes.{node}())
 """
 NODES = pytest.mark.parametrize('name', ['wrench_estimator', 'parameter_identifier'])
