@@ -99,9 +99,7 @@ class BenchRobot:
             self._executor.spin_once(timeout_sec=0.02)
 
     def spin_for(self, seconds):
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            self._executor.spin_once(timeout_sec=0.01)
+        self.spin_until(lambda: False, seconds, fails=False)
 
     def spin_briefly(self, callbacks):
         """Let so many callbacks run, as far as something waits for them."""

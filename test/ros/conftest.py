@@ -11,11 +11,14 @@ import fcntl
 import os
 import tempfile
 from contextlib import ExitStack, closing
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 LAST_DOMAIN = 101
+# Without rclpy none of these files can be imported.
+collect_ignore_glob = [] if find_spec('rclpy') else ['test_*.py']
 
 
 def free_domain():
@@ -40,7 +43,7 @@ os.environ['ROS_DOMAIN_ID'] = str(DOMAIN)
 @pytest.fixture
 def context():
     """Return a context of its own for each test, shut down afterwards."""
-    rclpy = pytest.importorskip('rclpy', reason='needs rclpy')
+    import rclpy
     from rclpy.context import Context
 
     context = Context()

@@ -16,9 +16,6 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
-
-pytest.importorskip('rclpy', reason='needs rclpy')
-
 from bag_messages import imu, wrench
 from bench_robot import HUMANOID, BenchRobot
 from geometry_msgs.msg import WrenchStamped

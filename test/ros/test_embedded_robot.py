@@ -14,7 +14,6 @@ from itertools import islice
 import numpy as np
 import pytest
 
-pytest.importorskip('rclpy', reason='needs rclpy')
 pytest.importorskip('mujoco', reason='the embedded robot runs in mujoco')
 pytest.importorskip('icub_models', reason='the embedded robot is the iCub of icub-models')
 

@@ -9,9 +9,6 @@ The process and its signals are in test_node_process.py, statuses in ../test_out
 
 import numpy as np
 import pytest
-
-pytest.importorskip('rclpy', reason='needs rclpy')
-
 from bench_robot import (
     HUMANOID,
     JOINTS,
@@ -27,13 +24,13 @@ from bench_robot import (
     stamp_of,
 )
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import PointStamped, WrenchStamped
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState, MultiDOFJointState
+from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
 from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
@@ -54,13 +51,22 @@ def test_faults_of_sources_and_of_the_estimator_are_reported(bench, rng, monkeyp
     robot = bench(**{'frozen_after': 0.03, 'filter.window': 0.02})
     wrenches = robot.listen_to_wrenches()
     robot.listen_to_diagnostics()
+    for kind, topic in (
+        (JointState, 'joint_states'), (WrenchStamped, 'ft/leg_sensor'), (Imu, 'imu/head'),
+        (PointStamped, 'contacts'),
+    ):  # fmt: skip
+        for size in range(40):
+            # An encapsulation, and nothing of sense after it.
+            robot.publisher(kind, topic).publish(b'\x00\x01\x00\x00' + rng.bytes(size))
+            robot.spin_briefly(4)
     for stamp in STAMPS:
         robot.send_ft('leg_sensor', stamp, [1.0] * 6)
         robot.send_imu('head', stamp, rng.standard_normal(3), [0.0, 0.0, 9.81])
         robot.spin_for(SETTLE)
         robot.send_joints(stamp, ZEROS, ZEROS)
     robot.wait_for_stamp(wrenches, stamp)
-    assert robot.status('ft leg_sensor').level == DiagnosticStatus.ERROR
+    status = robot.status('ft leg_sensor')
+    assert status.level == DiagnosticStatus.ERROR and 'problem: ' in str(status.values)
     assert 'ft/arm_sensor' in robot.status('ft arm_sensor').message
     for task in ('imu head', 'joint states joint_states'):
         status = robot.status(task)

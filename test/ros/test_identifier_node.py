@@ -11,9 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-pytest.importorskip('rclpy', reason='needs rclpy')
-
 from bench_robot import ARRIVED, LATCHED, SETTLE, BenchRobot, figure
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped, WrenchStamped

@@ -11,9 +11,6 @@ import re
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip('rclpy', reason='needs rclpy')
-
 from bench_robot import BenchRobot
 from rclpy.qos import DurabilityPolicy
 

@@ -10,9 +10,6 @@ import string
 
 import numpy as np
 import pytest
-
-pytest.importorskip('rclpy', reason='needs rclpy')
-
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import InertiaStamped, Point, PointStamped, WrenchStamped
 from rclpy.serialization import deserialize_message, serialize_message

@@ -9,9 +9,6 @@ come from (test_recursion.py).
 
 import numpy as np
 import pytest
-
-pytest.importorskip('rclpy', reason='needs rclpy')
-
 from bag_messages import temperature
 from bench_robot import (
     HUMANOID,

@@ -18,9 +18,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-
-pytest.importorskip('rclpy', reason='needs rclpy')
-
 from bench_robot import (
     HUMANOID,
     JOINTS,
@@ -31,10 +28,7 @@ from bench_robot import (
     TIMEOUT,
     BenchRobot,
 )
-from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PointStamped, WrenchStamped
 from rclpy.node import Node
-from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
 from bench.live_robots import smooth_motion, with_readings
@@ -181,27 +175,6 @@ def test_command_line_and_parameter_file(tmp_path, words, expected, named):
 # Faults from outside
 
 KINDS = pytest.mark.parametrize('kind', [EstimatorNode, IdentifierNode])
-
-
-@KINDS
-def test_messages_of_any_bytes_end_no_node(bench, rng, kind):
-    robot = bench(kind)
-    robot.listen_to_diagnostics()
-    topics = {
-        'joint_states': JointState, 'ft/leg_sensor': WrenchStamped, 'imu/head': Imu,
-        'contacts': PointStamped,
-    }  # fmt: skip
-    for topic, message_type in topics.items():
-        for size in range(40):
-            # An encapsulation, and nothing of sense after it.
-            data = (b'\x00\x01\x00\x00' + rng.bytes(size))[: max(4, size)]
-            robot.publisher(message_type, topic).publish(data)
-            robot.spin_briefly(4)
-    values = robot.status('ft leg_sensor').values
-    assert any(value.key.startswith('problem: ') for value in values)
-    for k in range(1, 30):
-        robot.send_all(START_NS + k * 10**7, rng)
-    assert robot.next_status('ft leg_sensor').level != DiagnosticStatus.STALE
 
 
 @KINDS

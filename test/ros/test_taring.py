@@ -9,9 +9,6 @@ known wrenches, computed without the engine.
 
 import numpy as np
 import pytest
-
-pytest.importorskip('rclpy', reason='needs rclpy')
-
 from bench_robot import LATCHED, NO_FILTERS, START_NS, BenchRobot, figure
 from geometry_msgs.msg import WrenchStamped
 from standing_biped import biped, biped_urdf, standing
