@@ -64,12 +64,15 @@ def test_topics_equal_the_simulator(context, keep, scene, duration, noise, event
     own = ['embedded_robot/external_wrenches', 'embedded_robot/joint_torques']
     kinds = dict.fromkeys(fts, WrenchStamped) | dict.fromkeys(imus, Imu)
     kinds |= dict(zip(own, (MultiDOFJointState, JointState)))
-    # Last: from now on the robot moves.
-    kinds['joint_states'] = JointState
     bench.listen(String, 'robot_description', LATCHED)
     bench.listen(InertiaStamped if scenario.loads else PointStamped, event)
     for topic, kind in kinds.items():
         bench.listen(kind, topic)
+    # It waits for its audience.
+    bench.spin_for(3.0 / RATE)
+    assert not any(map(bench.heard.get, kinds))
+    kinds['joint_states'] = JointState
+    bench.listen(JointState, 'joint_states')
     bench.spin_until(lambda: len(bench.heard[event]) >= (1 if scenario.loads else N_CYCLES))
     heard = {
         topic: {stamp_of(message): message for message in bench.heard[topic]} for topic in kinds

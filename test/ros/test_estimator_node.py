@@ -76,6 +76,8 @@ def test_faults_of_sources_and_of_the_estimator_are_reported(bench, rng, monkeyp
     for task in ('joints', 'ft leg_sensor', 'imu head', 'joint states joint_states'):
         assert robot.next_status(task).level == DiagnosticStatus.ERROR
     assert robot.status('clock').level == DiagnosticStatus.OK
+    with pytest.raises(KeyError):
+        robot.status('submodel root')
     estimator = robot.estimator.pipeline._estimator
     monkeypatch.setattr(estimator, 'update', lambda *_: np.linalg.inv(np.zeros((2, 2))))
     robot.send_all(stamp + PERIOD_NS, rng)

@@ -16,6 +16,7 @@ from bench_robot import (
     LATCHED,
     NO_FILTERS,
     PERIOD_NS,
+    SETTLE,
     START_NS,
     BenchRobot,
     figure,
@@ -170,6 +171,7 @@ def test_updates_are_used_or_refused(make, rng):
     bench.update(parameters)
     bench.check(parameters)
     # Markers follow at most once a second, with the URDF beside.
+    bench.spin_for(SETTLE)
     assert len(shown) == 1
     bench.stamp_ns += 10**9
     bench.check(parameters)
