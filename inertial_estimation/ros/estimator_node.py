@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The lifecycle node ``wrench_estimator``, and the pipeline that it becomes when configured."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from time import perf_counter
 
 from numpy.linalg import LinAlgError
@@ -180,6 +180,6 @@ class Pipeline:
         return make
 
 
-def main(args: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Run the node until it is interrupted."""
-    return run_node(EstimatorNode, NODE_NAME, args)
+    return run_node(EstimatorNode, NODE_NAME)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The lifecycle node ``parameter_identifier``, and its pipeline."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from time import perf_counter
 
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -242,6 +242,6 @@ CHANGES = {
 }
 
 
-def main(args: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Run the node until it is interrupted."""
-    return run_node(IdentifierNode, IDENTIFIER_NAME, args)
+    return run_node(IdentifierNode, IDENTIFIER_NAME)

@@ -9,7 +9,6 @@ the names and stamps of an estimator, and its loads.
 """
 
 import gc
-from collections.abc import Sequence
 from dataclasses import astuple
 from time import monotonic_ns, time_ns
 
@@ -187,6 +186,6 @@ class EmbeddedRobot(Node):
         return kind(value)
 
 
-def main(args: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Run the node until its scenario is over or it is interrupted."""
-    return run_node(EmbeddedRobot, NODE_NAME, args)
+    return run_node(EmbeddedRobot, NODE_NAME)
