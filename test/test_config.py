@@ -3,7 +3,7 @@
 """
 Settings: strict reading, checks as a set; files that readers take or refuse; the exceptions.
 
-That the node declares the same parameters is in ros/test_parameters.py; that names belong to a
+That the node declares the same parameters is in ros/test_interface.py; that names belong to a
 robot is checked where the robot is built. Not covered: what the nodes make of a refused file
 (ros/test_identifier_node.py, ros/test_model_updates.py), and bags.
 """

@@ -17,17 +17,15 @@ from time import time_ns
 from typing import Any
 
 import numpy as np
-import rclpy
 from geometry_msgs.msg import InertiaStamped
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import deserialize_message
-from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 from sensor_msgs.msg import JointState, MultiDOFJointState
 from std_msgs.msg import Float64MultiArray
 
-from inertial_estimation.ros.executors import note_signals, spin
+from inertial_estimation.ros.executors import run_node
 from inertial_estimation.signals.cdr import FLOAT, NANOSECONDS, STAMP, STAMP_AT
 
 STREAM = QoSProfile(depth=500)
@@ -137,17 +135,9 @@ class Recorder(Node):
 
 def main() -> int:
     """Run until interrupted."""
-    signals = note_signals()
-    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
 
     def write(line: str) -> None:
         sys.stdout.write(line)
         sys.stdout.flush()
 
-    node = Recorder(json.loads(sys.argv[1]), write)
-    spin(node, signals, node.done, node.stop)
-    node.destroy_node()
-    rclpy.try_shutdown()
-    if node.done.result():
-        sys.stderr.write(node.done.result() + '\n')
-    return 1 if node.done.result() else 0
+    return run_node(lambda: Recorder(json.loads(sys.argv[1]), write), 'demo_recorder', [])

@@ -3,19 +3,15 @@
 """A lifecycle node that becomes a pipeline once there is a robot description."""
 
 import gc
-import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
-import rclpy
 from rclpy.clock import JumpThreshold
 from rclpy.duration import Duration
-from rclpy.exceptions import ParameterException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.service import Service
 from rclpy.subscription import Subscription
@@ -26,12 +22,10 @@ from inertial_estimation.config.files import read_text
 from inertial_estimation.config.settings import EstimatorSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.model.urdf import is_xml
-from inertial_estimation.ros.executors import PollingNode, create_service, init, note_signals, spin
+from inertial_estimation.ros.executors import PollingNode, create_service
 from inertial_estimation.ros.parameters import Parameters
 from inertial_estimation.ros.subscriptions import LATCHED
 
-SWITCH_INTERVAL = 5e-4
-"""Between threads of the interpreter [s]."""
 Transition = Callable[['ConfiguredNode', LifecycleState], TransitionCallbackReturn]
 
 
@@ -230,25 +224,3 @@ class ConfiguredNode(PollingNode, LifecycleNode):
             else:
                 self.destroy_lifecycle_publisher(one)
         self._made = set()
-
-
-def run_node(
-    make: Callable[..., ConfiguredNode], name: str, args: Sequence[str] | None = None
-) -> int:
-    """Run a node until it is interrupted, be it before it has started."""
-    signals = note_signals()
-    try:
-        init(args)
-        node = make()
-    except (InertialEstimationError, ParameterException) as error:
-        get_logger(name).fatal(str(error))
-        rclpy.try_shutdown()
-        return 1
-    # A cycle waits no longer for the thread of the diagnostics.
-    sys.setswitchinterval(SWITCH_INTERVAL)
-    try:
-        spin(node, signals)
-    finally:
-        node.destroy_node()
-    rclpy.try_shutdown()
-    return 0

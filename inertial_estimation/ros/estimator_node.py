@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The lifecycle node ``wrench_estimator``, and the pipeline that it becomes when configured."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from time import perf_counter
 
 from numpy.linalg import LinAlgError
@@ -27,13 +27,13 @@ from inertial_estimation.outputs.result_checks import (
 )
 from inertial_estimation.ros.background import Background
 from inertial_estimation.ros.calibration_updates import CalibrationUpdates
-from inertial_estimation.ros.configured_node import ConfiguredNode, run_node
+from inertial_estimation.ros.configured_node import ConfiguredNode
 from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
-from inertial_estimation.ros.executors import SteadyTimer, has_events_executor
+from inertial_estimation.ros.executors import EventsExecutor, SteadyTimer, run_node
 from inertial_estimation.ros.model_updates import ModelUpdates
 from inertial_estimation.ros.publishers import Publishers
 from inertial_estimation.ros.subscriptions import Inputs, subscribe_all
-from inertial_estimation.ros.taring import Taring, find_supports
+from inertial_estimation.ros.taring import Taring
 from inertial_estimation.sample import Sample
 
 BLEND_TIME = 0.5
@@ -58,7 +58,6 @@ class Pipeline:
         self._inputs = inputs = Inputs(node, settings, robot)
         sensors = sensor_calibrations(settings, robot, new_file=True)
         self._estimator = build_estimator(settings, robot, stack_calibrations(sensors.values()))
-        supports = find_supports(settings, robot)
         self._touches: tuple[Contact, ...] = ()
         self._contact_set: ContactSet | None = None
         self._momentum = MomentumStatus(robot, settings, inputs.assembler)
@@ -74,7 +73,7 @@ class Pipeline:
             estimator, BLEND_TIME, [self._momentum.set_parameters],
             self.publishers.announce,
         )  # fmt: skip
-        subscribe_all(node, inputs.router, self._on_sample, polled=not has_events_executor())
+        subscribe_all(node, inputs.router, self._on_sample, polled=EventsExecutor is None)
         in_use = ActiveCalibration(robot, sensors, [self._model.set_calibration])
         self._updates = ModelUpdates(node, robot, settings, self._model, lambda: self.active)
         self._background = Background(node)
@@ -82,7 +81,7 @@ class Pipeline:
             node, robot, settings, in_use, self.publishers.announce, self._background
         )
         self._taring = Taring(
-            node, settings, urdf, supports, in_use, self._calibration, self._background,
+            node, settings, urdf, in_use, self._calibration, self._background,
             lambda: estimator.robot, lambda: self.active, inputs.contacts.problems,
         )  # fmt: skip
         self._cycles = CycleStatus()
@@ -181,6 +180,6 @@ class Pipeline:
         return make
 
 
-def main(args: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Run the node until it is interrupted."""
-    return run_node(EstimatorNode, NODE_NAME, args)
+    return run_node(EstimatorNode, NODE_NAME)

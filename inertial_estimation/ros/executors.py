@@ -7,6 +7,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from inspect import isawaitable
 from typing import Any
 
@@ -14,7 +15,9 @@ import rclpy
 from rclpy._rclpy_pybind11 import InvalidHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import ParameterException
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.service import Service
 from rclpy.signals import SignalHandlerOptions
@@ -25,10 +28,18 @@ from std_srvs.srv import SetBool
 
 from inertial_estimation.errors import ConfigError, InertialEstimationError
 
+try:
+    from rclpy.experimental import EventsExecutor
+except ImportError:
+    # Of an older rclpy.
+    EventsExecutor = None
+
 # Without a timeout some builds of the events executor wait for ever and ignore signals.
 LONG = 1e6
 SIGNAL_PERIOD = 0.1
 """Longest time for which a signal waits [s]."""
+SWITCH_INTERVAL = 5e-4
+"""Between threads of the interpreter [s]."""
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -82,58 +93,45 @@ def init(args: Sequence[str] | None) -> None:
         raise ConfigError(f"'{own[0]}' on the command line is not after --ros-args")
 
 
-def has_events_executor() -> bool:
-    """Tell whether this rclpy has the events executor."""
-    try:
-        from rclpy.experimental import EventsExecutor  # noqa: F401
-    except ImportError:
-        return False
-    return True
+def run_node(make: Callable[[], Node], name: str, args: Sequence[str] | None = None) -> int:
+    """
+    Run a node until it is done or a signal comes, be it before it has started; return exit code.
 
-
-def make_executor(context=None) -> Executor:
-    """Return the events executor where rclpy has it, else the single-threaded one."""
-    if has_events_executor():
-        from rclpy.experimental import EventsExecutor
-
-        return EventsExecutor(context=context)
-    return SingleThreadedExecutor(context=context)
-
-
-def note_signals() -> list[int]:
-    """Append signals that end a node to a list from now on, in place of what they did."""
+    A node may have a future `done`, in which a text is an error, and what a signal does as `stop`.
+    """
     signals: list[int] = []
     for number in END_SIGNALS:
         signal.signal(number, lambda number, _: signals.append(number))
-    return signals
-
-
-def spin(
-    node: Node,
-    signals: Sequence[int],
-    done: Future | None = None,
-    stop: Callable[[], None] | None = None,
-) -> None:
-    """Spin a node until it is done, at once or by `stop` after a signal, or its context ends."""
-    ended = Future() if done is None else done
-
-    def look() -> None:
-        if signals and not ended.done():
-            stop() if stop else ended.set_result(None)
-
-    timer = SteadyTimer(node, SIGNAL_PERIOD, look)
-    executor = make_executor(node.context)
+    try:
+        init(args)
+        node = make()
+    except (InertialEstimationError, ParameterException) as error:
+        get_logger(name).fatal(str(error))
+        rclpy.try_shutdown()
+        return 1
+    # A cycle waits no longer for the thread of the diagnostics.
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    done = getattr(node, 'done', Future())
+    stop = getattr(node, 'stop', partial(done.set_result, ''))
+    timer = SteadyTimer(node, SIGNAL_PERIOD, lambda: signals and not done.done() and stop())
+    executor: Executor = (EventsExecutor or SingleThreadedExecutor)(context=node.context)
     executor.add_node(node)
     try:
         # A signal may wake the executor before its handler has run.
-        while node.context.ok() and not ended.done():
-            executor.spin_until_future_complete(ended, timeout_sec=LONG)
+        while node.context.ok() and not done.done():
+            executor.spin_until_future_complete(done, timeout_sec=LONG)
     except ExternalShutdownException:
         pass
     finally:
         timer.destroy()
         executor.remove_node(node)
         executor.shutdown()
+        node.destroy_node()
+    rclpy.try_shutdown()
+    if done.done() and (error := done.result()):
+        get_logger(name).fatal(error)
+        return 1
+    return 0
 
 
 def create_service(

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The lifecycle node ``parameter_identifier``, and its pipeline."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from time import perf_counter
 
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -20,9 +20,9 @@ from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.calibration_updates import CalibrationFollower
-from inertial_estimation.ros.configured_node import ConfiguredNode, reported, run_node
+from inertial_estimation.ros.configured_node import ConfiguredNode, reported
 from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
-from inertial_estimation.ros.executors import SteadyTimer, create_service
+from inertial_estimation.ros.executors import SteadyTimer, create_service, run_node
 from inertial_estimation.ros.identifier_outputs import IdentifierOutputs, IdentifierStatus
 from inertial_estimation.ros.sample_windows import (
     CONTACT_MARGIN,
@@ -242,6 +242,6 @@ CHANGES = {
 }
 
 
-def main(args: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Run the node until it is interrupted."""
-    return run_node(IdentifierNode, IDENTIFIER_NAME, args)
+    return run_node(IdentifierNode, IDENTIFIER_NAME)

@@ -60,7 +60,6 @@ class Taring:
         node: LifecycleNode,
         settings: EstimatorSettings,
         urdf: str,
-        supports: tuple[str, ...],
         active: ActiveCalibration,
         updates: CalibrationUpdates,
         background: Background,
@@ -72,7 +71,10 @@ class Taring:
         self._updates, self._background = updates, background
         self._robot, self._is_active = robot, is_active
         self._problems = problems
-        self._urdf, self._supports = urdf, supports
+        for support in settings.tare.supports:
+            robot().frame(support, f"'tare.supports' names '{support}'")
+        fixed = (settings.fixed_link,) if settings.fixed_link else ()
+        self._urdf, self._supports = urdf, settings.tare.supports or fixed
         self._tare: _Tare | None = None
         self._poses: Poses = ()
         self._sensors: tuple[str, ...] | None = None
@@ -171,11 +173,3 @@ class Taring:
             self._supports, over.sensors, poses,
             datetime.fromtimestamp(seconds, timezone.utc).isoformat(),
         ).add_done_callback(finish)  # fmt: skip
-
-
-def find_supports(settings: EstimatorSettings, robot: Robot) -> tuple[str, ...]:
-    """Return the frames that carry the robot during tares."""
-    for support in settings.tare.supports:
-        robot.frame(support, f"'tare.supports' names '{support}'")
-    fixed = (settings.fixed_link,) if settings.fixed_link else ()
-    return settings.tare.supports or fixed

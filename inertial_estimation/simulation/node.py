@@ -9,25 +9,21 @@ the names and stamps of an estimator, and its loads.
 """
 
 import gc
-from collections.abc import Sequence
 from dataclasses import astuple
 from time import monotonic_ns, time_ns
 
 import numpy as np
-import rclpy
 from geometry_msgs.msg import InertiaStamped, PointStamped, WrenchStamped
 from rcl_interfaces.msg import ParameterDescriptor
-from rclpy.exceptions import ParameterException
-from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.task import Future
 from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
 from std_msgs.msg import String
 
-from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
+from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.ros.executors import init, note_signals, spin
+from inertial_estimation.ros.executors import run_node
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.cdr import NANOSECONDS
 from inertial_estimation.signals.messages import (
@@ -83,6 +79,9 @@ class EmbeddedRobot(Node):
         self._next = self._robot.step()
         self._wall_start_ns = self._start_ns = 0
         self.create_timer(1e-9 * self._period_ns, self._tick)
+        # The objects of the start are never garbage; scanning them would cost a cycle.
+        gc.collect()
+        gc.freeze()
         self.get_logger().info(
             f"scene '{scene}' for {duration:g} s at {rate} Hz with {len(imus)} IMUs"
         )
@@ -115,7 +114,7 @@ class EmbeddedRobot(Node):
         """Report the largest delay, once."""
         if not self.done.done():
             self.get_logger().info(f'at most {1e-6 * self._latest_ns:.1f} ms behind real time')
-            self.done.set_result(None)
+            self.done.set_result('')
 
     def _publish(self, snapshot: Snapshot) -> None:
         """Publish one sample, the joint states last, as they trigger estimates."""
@@ -187,20 +186,6 @@ class EmbeddedRobot(Node):
         return kind(value)
 
 
-def main(args: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Run the node until its scenario is over or it is interrupted."""
-    signals = note_signals()
-    try:
-        init(args)
-        node = EmbeddedRobot()
-    except (InertialEstimationError, ParameterException) as error:
-        get_logger(NODE_NAME).fatal(str(error))
-        rclpy.try_shutdown()
-        return 1
-    # The objects of the start are never garbage; scanning them would cost a cycle.
-    gc.collect()
-    gc.freeze()
-    spin(node, signals, node.done, node.stop)
-    node.destroy_node()
-    rclpy.try_shutdown()
-    return 0
+    return run_node(EmbeddedRobot, NODE_NAME)

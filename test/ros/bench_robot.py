@@ -5,6 +5,7 @@
 import time
 from collections import defaultdict
 
+import bag_messages
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PointStamped, WrenchStamped
@@ -19,7 +20,6 @@ from std_srvs.srv import SetBool, Trigger
 
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros.estimator_node import EstimatorNode
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -50,31 +50,6 @@ def stamp_of(message):
     return Time.from_msg(message.header.stamp).nanoseconds
 
 
-def stamped(message, stamp_ns, frame_id=''):
-    message.header.stamp = Time(nanoseconds=int(stamp_ns)).to_msg()
-    message.header.frame_id = frame_id
-    return message
-
-
-def set_vectors(vectors, numbers):
-    """Set vectors to numbers, three each."""
-    for vector, (x, y, z) in zip(vectors, np.reshape(numbers, (-1, 3)).tolist(), strict=True):
-        vector.x, vector.y, vector.z = x, y, z
-
-
-def wrench_to_message(stamp_ns, frame_id, numbers):
-    message = stamped(WrenchStamped(), stamp_ns, frame_id)
-    set_vectors((message.wrench.force, message.wrench.torque), numbers)
-    return message
-
-
-def imu_to_message(stamp_ns, frame_id, numbers):
-    """Return angular velocity and acceleration as a message, from shape (6,)."""
-    message = stamped(Imu(), stamp_ns, frame_id)
-    set_vectors((message.angular_velocity, message.linear_acceleration), numbers)
-    return message
-
-
 class BenchRobot:
     """A node of the package and one beside it, spun by hand in one thread."""
 
@@ -101,18 +76,19 @@ class BenchRobot:
         return self._publishers[topic]
 
     def listen(self, message_type, topic, qos=100):
+        """Return a list to which messages of a topic are appended from now on."""
+        topic = topic.replace('~', self.estimator.get_name())
         subscription = self.node.create_subscription(
             message_type, topic, self.heard[topic].append, qos
         )
         self.spin_until(lambda: self.node.count_publishers(subscription.topic_name))
+        return self.heard[topic]
 
     def listen_to_wrenches(self):
-        self.listen(MultiDOFJointState, 'wrench_estimator/external_wrenches')
-        return self.heard['wrench_estimator/external_wrenches']
+        return self.listen(MultiDOFJointState, 'wrench_estimator/external_wrenches')
 
     def listen_to_diagnostics(self):
-        self.listen(DiagnosticArray, '/diagnostics')
-        return self.heard['/diagnostics']
+        return self.listen(DiagnosticArray, '/diagnostics')
 
     def spin_until(self, condition, timeout=TIMEOUT, fails=True):
         """Spin until something holds, or fail, if it must hold."""
@@ -123,9 +99,7 @@ class BenchRobot:
             self._executor.spin_once(timeout_sec=0.02)
 
     def spin_for(self, seconds):
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            self._executor.spin_once(timeout_sec=0.01)
+        self.spin_until(lambda: False, seconds, fails=False)
 
     def spin_briefly(self, callbacks):
         """Let so many callbacks run, as far as something waits for them."""
@@ -139,25 +113,21 @@ class BenchRobot:
         )
         return found[0]
 
-    def send_ft(self, name, stamp_ns, wrench, frame_id=None):
-        message = wrench_to_message(stamp_ns, name if frame_id is None else frame_id, wrench)
-        self.publisher(WrenchStamped, f'ft/{name}').publish(message)
+    def send_ft(self, name, stamp_ns, wrench):
+        data = bag_messages.wrench(stamp_ns, name, wrench)
+        self.publisher(WrenchStamped, f'ft/{name}').publish(data)
 
-    def send_imu(self, name, stamp_ns, angular_velocity, acceleration, frame_id=None):
-        numbers = [*angular_velocity, *acceleration]
-        message = imu_to_message(stamp_ns, name if frame_id is None else frame_id, numbers)
-        self.publisher(Imu, f'imu/{name}').publish(message)
+    def send_imu(self, name, stamp_ns, angular_velocity, acceleration):
+        data = bag_messages.imu(stamp_ns, name, angular_velocity, acceleration)
+        self.publisher(Imu, f'imu/{name}').publish(data)
 
     def send_contact(self, stamp_ns, frame_id, point=(0.0, 0.0, 0.0)):
-        message = stamped(PointStamped(), stamp_ns, frame_id)
-        set_vectors([message.point], point)
-        self.publisher(PointStamped, 'contacts').publish(message)
+        data = bag_messages.point(stamp_ns, frame_id, point)
+        self.publisher(PointStamped, 'contacts').publish(data)
 
-    def send_joints(self, stamp_ns, names=JOINTS, **values):
-        message = stamped(JointState(name=list(names)), stamp_ns)
-        for field, numbers in values.items():
-            setattr(message, field, [float(number) for number in numbers])
-        self.publisher(JointState, 'joint_states').publish(message)
+    def send_joints(self, stamp_ns, positions, velocities=(), names=JOINTS):
+        data = bag_messages.joint_state(stamp_ns, names, positions, velocities)
+        self.publisher(JointState, 'joint_states').publish(data)
 
     def send_all(self, stamp_ns, rng):
         """Publish random readings of everything; return them."""
@@ -170,7 +140,7 @@ class BenchRobot:
             self.send_ft(name, stamp_ns, wrench)
         self.send_imu('head', stamp_ns, rates, acceleration)
         self.spin_for(SETTLE)
-        self.send_joints(stamp_ns, position=q, velocity=v)
+        self.send_joints(stamp_ns, q, v)
         return q, v, wrenches, rates, acceleration
 
     def send_sample(self, robot, sample):
@@ -183,8 +153,7 @@ class BenchRobot:
             self.send_imu(imu.name, stamp, rate, acceleration)
         # Readings are there before the joint states that they belong to.
         self.spin_briefly(8)
-        values = {'position': sample.positions, 'velocity': sample.velocities}
-        self.send_joints(stamp, robot.joint_names, **values)
+        self.send_joints(stamp, sample.positions, sample.velocities, robot.joint_names)
 
     def status(self, task):
         """Return what a report says of a task that is made once the last message has arrived."""
@@ -226,52 +195,6 @@ class BenchRobot:
         self._executor.shutdown()
         self.estimator.destroy_node()
         self.node.destroy_node()
-
-
-class RepeatingRobot(BenchRobot):
-    """Sends the same readings at each stamp, and keeps the sample and the torques."""
-
-    def __init__(self, context, **parameters):
-        lasting = {
-            f'{kind}.{name}.max_age': 10.0
-            for kind, names in (('ft', HUMANOID['ft_sensors']), ('imu', HUMANOID['imus']))
-            for name in names
-        } | {'frozen_after': 0.0}
-        super().__init__(context, HUMANOID | NO_FILTERS | lasting | parameters)
-        self.heard_torques = self.heard['wrench_estimator/joint_torques']
-        self.listen(JointState, 'wrench_estimator/joint_torques', 1000)
-        self.listen_to_diagnostics()
-        self.stamp_ns = START_NS
-        rng = np.random.default_rng(5)
-        self.wrenches = {name: rng.normal(size=6) for name in HUMANOID['ft_sensors']}
-        self.positions, self.velocities = 0.3 * rng.normal(size=(2, len(JOINTS)))
-
-    def torques(self):
-        """Send the readings with the next stamp; return their torques."""
-        estimator = self.estimator.pipeline._estimator
-
-        def update(sample, contacts):
-            self.sample = sample
-            return WrenchEstimator.update(estimator, sample, contacts)
-
-        estimator.update = update
-        self._report = None
-        self.stamp_ns += PERIOD_NS
-        for name, wrench in self.wrenches.items():
-            self.send_ft(name, self.stamp_ns, wrench)
-        self.send_imu('head', self.stamp_ns, (0.1, -0.2, 0.3), (1.0, 2.0, 9.0))
-        self.spin_for(0.03)
-        self.send_joints(self.stamp_ns, position=self.positions, velocity=self.velocities)
-        return np.array(self.wait_for_stamp(self.heard_torques, self.stamp_ns).effort)
-
-
-def problems(status):
-    """Return the problems of a source by what is said of them."""
-    return {
-        value.key.removeprefix('problem: '): int(value.value)
-        for value in status.values
-        if value.key.startswith('problem: ')
-    }
 
 
 def figure(status, key):

@@ -8,19 +8,16 @@ mathematics and the instructions (`test_session`).
 """
 
 import json
-import os
 import signal
 import subprocess
 import sys
-import threading
 import time
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
-
-pytest.importorskip('rclpy', reason='needs rclpy')
-
-from bench_robot import HUMANOID, BenchRobot, imu_to_message, wrench_to_message
+from bag_messages import imu, wrench
+from bench_robot import HUMANOID, BenchRobot
 from geometry_msgs.msg import WrenchStamped
 from hanging_body import GRAVITY, MATRIX, OFFSET
 from sensor_msgs.msg import Imu
@@ -56,21 +53,15 @@ def robot(context, keep, tmp_path):
 class Call:
     """The command as a process, its standard error, and a body that publishes itself."""
 
-    def __init__(self, robot, body, *options):
-        self.robot, self.body, self.lines = robot, body, []
+    def __init__(self, robot, body, folder, *options):
+        self.robot, self.body, self.errors = robot, body, folder / 'errors'
         self.fts = robot.node.create_publisher(WrenchStamped, READINGS, 1000)
         self.imus = robot.node.create_publisher(Imu, ACCELEROMETER, 1000)
-        self.process = subprocess.Popen(
-            [sys.executable, '-c', MAIN, 'calibrate', 'live', '--ft', SENSOR, *map(str, options)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        self.reader = threading.Thread(
-            target=lambda: self.lines.extend(iter(self.process.stderr.readline, '')), daemon=True
-        )
-        self.reader.start()
-
-    def printed(self, text):
-        return any(text in line for line in self.lines) or self.process.poll() is not None
+        command = [sys.executable, '-c', MAIN, 'calibrate', 'live', '--ft', SENSOR, *TOPICS]
+        with self.errors.open('w') as errors:
+            self.process = subprocess.Popen(
+                [*command, *map(str, options)], stdin=subprocess.PIPE, stderr=errors
+            )
 
     def turn(self):
         """Go from pose to pose until the command ends."""
@@ -80,36 +71,41 @@ class Call:
             TIMEOUT,
         )
         while self.process.poll() is None:
-            assert time.monotonic() < deadline, self.lines
+            assert time.monotonic() < deadline, self.errors.read_text()
             # A tilt at once jumps; after settling two poses are still, unless they are touched.
             self.body.stamp_ns += 10**9
             self.body.touch = np.array([6.0, 0.0, 0.0, 0.0, 0.6, 0.0]) * (k % 7 == 6)
             for stamp, raw, a, w, *_ in self.body.still(GRAVITY * DIRECTIONS[k % 26], 76):
-                self.imus.publish(imu_to_message(stamp, '', [*w, *a]))
-                self.fts.publish(wrench_to_message(stamp, 'foot', raw))
+                self.imus.publish(imu(stamp, '', w, a))
+                self.fts.publish(wrench(stamp, 'foot', raw))
             self.robot.spin_for(0.06)
             k += 1
 
     def end(self):
         """Wait for the end, with a node that may have to answer; return the exit code."""
         self.robot.spin_until(lambda: self.process.poll() is not None, TIMEOUT)
-        self.reader.join(TIMEOUT)
         return self.process.returncode
 
 
-def test_session_hands_its_offset_to_the_estimator(robot, rng, tmp_path):
+@pytest.fixture
+def start(robot, rng, tmp_path):
+    """Return a function that starts the command with some options; it is killed afterwards."""
+    with ExitStack() as stack:
+
+        def call(*options):
+            found = Call(robot, TurnedBody(rng), tmp_path, *options)
+            stack.callback(found.process.kill)
+            return found
+
+        yield call
+
+
+def test_session_hands_its_offset_to_the_estimator(robot, start, tmp_path):
     out = tmp_path / 'out.json'
-    call = Call(
-        robot, TurnedBody(rng), *TOPICS, '--calibration', robot.path, '--out', robot.path,
-        '--json', out,
-    )  # fmt: skip
-    try:
-        call.turn()
-        code, figures = call.end(), json.loads(out.read_text())['sensors'][SENSOR]
-    finally:
-        call.process.kill()
-    assert code == 0, call.lines
-    one = read(robot.path)[1][SENSOR]
+    call = start('--calibration', robot.path, '--out', robot.path, '--json', out)
+    call.turn()
+    assert call.end() == 0, call.errors.read_text()
+    figures, one = json.loads(out.read_text())['sensors'][SENSOR], read(robot.path)[1][SENSOR]
     np.testing.assert_array_equal(one.matrix, WORKSHOP)
     np.testing.assert_array_equal(one.offset, figures['offset'])
     np.testing.assert_allclose(one.offset, 1.02 * OFFSET, atol=2.0)
@@ -120,14 +116,11 @@ def test_session_hands_its_offset_to_the_estimator(robot, rng, tmp_path):
     np.testing.assert_array_equal(in_use.offsets[k], one.offset)
 
 
-def test_session_is_interrupted(robot, rng, tmp_path):
-    call = Call(robot, TurnedBody(rng), *TOPICS, '--out', tmp_path / 'foot.yaml')
-    try:
-        robot.spin_until(lambda: call.printed('no readings'), TIMEOUT)
-        os.kill(call.process.pid, signal.SIGINT)
-        assert call.end() == 130 and not (tmp_path / 'foot.yaml').exists()
-    finally:
-        call.process.kill()
+def test_session_is_interrupted(robot, start, tmp_path):
+    call = start('--out', tmp_path / 'foot.yaml')
+    robot.spin_until(lambda: 'no readings' in call.errors.read_text(), TIMEOUT)
+    call.process.send_signal(signal.SIGINT)
+    assert call.end() == 130 and not (tmp_path / 'foot.yaml').exists()
 
 
 def test_service_stands_for_enter_and_another_file_is_not_handed_over(

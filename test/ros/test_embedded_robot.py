@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The embedded robot as a node: its topics equal the simulator's snapshots, by stamp.
+The embedded robot as a node: its topics equal the simulator's snapshots and events, by stamp.
 
 Not covered: the simulator (test_simulation.py), whether it keeps real time.
 """
@@ -14,7 +14,6 @@ from itertools import islice
 import numpy as np
 import pytest
 
-pytest.importorskip('rclpy', reason='needs rclpy')
 pytest.importorskip('mujoco', reason='the embedded robot runs in mujoco')
 pytest.importorskip('icub_models', reason='the embedded robot is the iCub of icub-models')
 
@@ -27,26 +26,15 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.simulation.node import EmbeddedRobot
 from inertial_estimation.simulation.noise import SensorNoise
 from inertial_estimation.simulation.robot import SimulatedRobot
-from inertial_estimation.simulation.scenario import SCENES, carrying
+from inertial_estimation.simulation.scenario import EVERY_SCENE
 
 MAIN = 'import sys; from inertial_estimation.simulation.node import main; sys.exit(main())'
-RATE, DURATION, SEED = 50, 20.0, 3
+RATE, SEED = 50, 3
 PERIOD_NS = 10**9 // RATE
 IMU_LINKS = ['head_imu_0', 'l_foot']
 N_CYCLES = 6
 TIMEOUT = 30.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
-
-
-def by_stamp(messages):
-    return {stamp_of(message): message for message in messages}
-
-
-@pytest.fixture
-def start(context, keep):
-    """Return a function that starts a robot in this process, beside a listener."""
-    given = {'rate': RATE, 'seed': SEED, 'duration': DURATION, 'imus': IMU_LINKS}
-    return lambda **parameters: keep(BenchRobot(context, given | parameters, EmbeddedRobot))
 
 
 def vector(message):
@@ -57,29 +45,45 @@ def wrench(message):
     return [*vector(message.force), *vector(message.torque)]
 
 
-@pytest.mark.parametrize(('scene', 'noise'), [('pole', 1.0), ('standing', 0.0)])
-def test_topics_equal_the_simulator(start, scene, noise):
-    bench = start(scene=scene, audience=1, noise=noise)
-    robot = SimulatedRobot(SCENES[scene](DURATION, SEED), {i: i for i in IMU_LINKS}, RATE)
+# Both last until the first push, or until the load is picked up.
+@pytest.mark.parametrize(
+    ('scene', 'duration', 'noise', 'event'),
+    [('pole', 3.0, 1.0, 'contacts'), ('carrying', 1.0, 0.0, 'embedded_robot/load')],
+)
+def test_topics_equal_the_simulator(context, keep, scene, duration, noise, event):
+    given = {
+        'scene': scene, 'rate': RATE, 'seed': SEED, 'duration': duration, 'imus': IMU_LINKS,
+        'audience': 1, 'noise': noise,
+    }  # fmt: skip
+    bench = keep(BenchRobot(context, given, EmbeddedRobot))
+    scenario = EVERY_SCENE[scene](duration, SEED)
+    robot = SimulatedRobot(scenario, {i: i for i in IMU_LINKS}, RATE)
     errors = SensorNoise(seed=SEED)
     fts = [f'{kind}/{name}' for kind in ('ft', 'ft_true') for name in robot.ft_names]
     imus = [f'imu/{name}' for name in IMU_LINKS]
     own = ['embedded_robot/external_wrenches', 'embedded_robot/joint_torques']
     kinds = dict.fromkeys(fts, WrenchStamped) | dict.fromkeys(imus, Imu)
     kinds |= dict(zip(own, (MultiDOFJointState, JointState)))
-    # Last: from now on the robot moves.
-    kinds['joint_states'] = JointState
+    bench.listen(String, 'robot_description', LATCHED)
+    bench.listen(InertiaStamped if scenario.loads else PointStamped, event)
     for topic, kind in kinds.items():
         bench.listen(kind, topic)
-
-    def common():
-        return set.intersection(*(set(by_stamp(bench.heard[topic])) for topic in kinds))
-
-    bench.spin_until(lambda: len(common()) > N_CYCLES)
-    heard = {topic: by_stamp(bench.heard[topic]) for topic in kinds}
+    # It waits for its audience.
+    bench.spin_for(3.0 / RATE)
+    assert not any(map(bench.heard.get, kinds))
+    kinds['joint_states'] = JointState
+    bench.listen(JointState, 'joint_states')
+    bench.spin_until(lambda: len(bench.heard[event]) >= (1 if scenario.loads else N_CYCLES))
+    heard = {
+        topic: {stamp_of(message): message for message in bench.heard[topic]} for topic in kinds
+    }
+    common = set.intersection(*map(set, heard.values()))
     first = min(heard['joint_states'])
+    assert len(common) > N_CYCLES
     assert all((stamp - first) % PERIOD_NS == 0 for stamp in heard['joint_states'])
-    cycles = {(stamp - first) // PERIOD_NS: stamp for stamp in common()}
+    cycles = {(stamp - first) // PERIOD_NS: stamp for stamp in common}
+    model = Robot.from_urdf(bench.heard['robot_description'][0].data)
+    assert tuple(sensor.name for sensor in model.ft_sensors) == robot.ft_names
     for k, snapshot in enumerate(islice(iter(robot.step, None), 1 + max(cycles))):
         sample = errors.apply(snapshot)
         if k not in cycles:
@@ -88,11 +92,14 @@ def test_topics_equal_the_simulator(start, scene, noise):
         joints = at['joint_states']
         assert tuple(joints.name) == robot.joint_names
         assert not joints.velocity and not joints.effort
-        for row, name in enumerate(robot.ft_names):
-            noisy, exact = wrench(at[f'ft/{name}'].wrench), wrench(at[f'ft_true/{name}'].wrench)
-            np.testing.assert_array_equal(exact, snapshot.ft_wrenches[row])
-            wanted = sample.ft_readings[row] if noise else exact
-            np.testing.assert_array_equal(noisy, wanted)
+        for row, sensor in enumerate(model.ft_sensors):
+            noisy, true = at[f'ft/{sensor.name}'], at[f'ft_true/{sensor.name}']
+            np.testing.assert_array_equal(wrench(true.wrench), snapshot.ft_wrenches[row])
+            wanted = sample.ft_readings[row] if noise else wrench(true.wrench)
+            np.testing.assert_array_equal(wrench(noisy.wrench), wanted)
+            link, L_H_frame = model.frame(noisy.header.frame_id)
+            assert link == sensor.child
+            np.testing.assert_allclose(L_H_frame, sensor.child_H_sensor, rtol=0.0, atol=1e-9)
         if noise:
             np.testing.assert_array_equal(joints.position, sample.positions)
         for row, name in enumerate(IMU_LINKS if noise else ()):
@@ -107,53 +114,16 @@ def test_topics_equal_the_simulator(start, scene, noise):
         np.testing.assert_array_equal(found, snapshot.external_wrenches)
         assert tuple(torques.name) == robot.joint_names
         np.testing.assert_array_equal(torques.effort, snapshot.torques)
+    for message in bench.heard[event]:
+        time = 1e-9 * (stamp_of(message) - first + PERIOD_NS)
+        for load in scenario.loads:
+            assert load.start <= time < load.start + 1.5 / RATE
+            assert (message.header.frame_id, message.inertia.m) == (load.frame, load.mass)
+            assert tuple(vector(message.inertia.com)) == load.center
+        for push in scenario.pushes[:1]:
+            assert push.at(time) is not None
+            assert message.header.frame_id == push.frame and vector(message.point) == [0.0] * 3
     assert not bench.estimator.done.done()
-
-
-def hear(bench, kind, topic, count):
-    """Return messages by the time since the start of the scene [s]."""
-    bench.listen(kind, topic)
-    bench.listen(JointState, 'joint_states')
-    bench.spin_until(lambda: len(bench.heard[topic]) >= count)
-    start_ns = min(by_stamp(bench.heard['joint_states'])) - PERIOD_NS
-    return {1e-9 * (t - start_ns): one for t, one in by_stamp(bench.heard[topic]).items()}
-
-
-def test_load_is_published_when_it_is_picked_up(start):
-    bench = start(scene='carrying', duration=1.0, audience=1)
-    ((time, message),) = hear(bench, InertiaStamped, 'embedded_robot/load', 1).items()
-    (load,) = carrying(1.0, SEED).loads
-    assert load.start <= time < load.start + 1.5 / RATE
-    assert (message.header.frame_id, message.inertia.m) == (load.frame, load.mass)
-    assert tuple(vector(message.inertia.com)) == load.center
-
-
-def test_contacts_are_reported_while_it_is_pushed(start):
-    bench = start(scene='pole', duration=3.0, audience=1)
-    first, *_ = SCENES['pole'](3.0, SEED).pushes
-    for time, message in hear(bench, PointStamped, 'contacts', N_CYCLES).items():
-        assert first.at(time) is not None
-        assert message.header.frame_id == first.frame and vector(message.point) == [0.0, 0.0, 0.0]
-
-
-def test_urdf_is_latched_and_has_the_frames_of_the_sensors(start):
-    bench = start(audience=2)
-    bench.listen(JointState, 'joint_states')
-    bench.listen(String, 'robot_description', LATCHED)
-    bench.spin_until(lambda: bench.heard['robot_description'])
-    # It waits for its audience.
-    assert not bench.heard['joint_states']
-    bench.listen(JointState, 'joint_states')
-    robot = Robot.from_urdf(bench.heard['robot_description'][0].data, imus=IMU_LINKS)
-    assert len(robot.ft_sensors) == 6
-    for sensor in robot.ft_sensors:
-        topic = f'ft/{sensor.name}'
-        bench.listen(WrenchStamped, topic)
-        bench.spin_until(lambda topic=topic: bench.heard[topic])
-        message = bench.heard[topic][0]
-        link, L_H_frame = robot.frame(message.header.frame_id)
-        assert link == sensor.child
-        np.testing.assert_allclose(L_H_frame, sensor.child_H_sensor, rtol=0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize(

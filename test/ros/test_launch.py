@@ -16,7 +16,6 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from shutil import which
 
 import pytest
 from robots import nested_humanoid_urdf
@@ -223,11 +222,3 @@ def test_replay_ends_with_the_player(start, given, tmp_path):
     ]  # fmt: skip
     assert Path(words[words.index('--qos-profile-overrides-path') + 1]).is_file()
     assert READY in launched.text and 'finished cleanly' in launched.text
-
-
-def test_replay_without_a_player_names_the_command(start, given):
-    if which('ros2'):
-        pytest.skip('ros2 is installed')
-    launched = start('replay', 'bag:=some_bag', given[0])
-    assert launched.end() != 0
-    assert 'inertial-estimation replay' in launched.text

@@ -9,16 +9,25 @@ come from (test_recursion.py).
 
 import numpy as np
 import pytest
-
-pytest.importorskip('rclpy', reason='needs rclpy')
-
-from bench_robot import HUMANOID, LATCHED, PERIOD_NS, START_NS, RepeatingRobot, figure, stamped
+from bag_messages import temperature
+from bench_robot import (
+    HUMANOID,
+    JOINTS,
+    LATCHED,
+    NO_FILTERS,
+    PERIOD_NS,
+    SETTLE,
+    START_NS,
+    BenchRobot,
+    figure,
+)
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState, Temperature
 from std_msgs.msg import Float64MultiArray, String
 from test_set_parameters import others
 from test_uncertainty import no_noise, roots_of
+from visualization_msgs.msg import Marker, MarkerArray
 
 from inertial_estimation.calibration.calibration_file import (
     Provenance,
@@ -30,6 +39,7 @@ from inertial_estimation.calibration.calibration_file import (
 )
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.parameter_update import ParameterUpdate, calibration_fingerprint
 from inertial_estimation.ros import estimator_node, publishers
@@ -50,7 +60,36 @@ CALIBRATION = stack_calibrations(UNCALIBRATED.values())
 SQUARES = 1e-9
 
 
-class Bench(RepeatingRobot):
+class Bench(BenchRobot):
+    """Sends the same readings at each stamp, and keeps the sample and the torques."""
+
+    def __init__(self, context, **parameters):
+        super().__init__(context, HUMANOID | NO_FILTERS | {'frozen_after': 0.0} | parameters)
+        self.heard_torques = self.listen(JointState, '~/joint_torques', 1000)
+        self.listen_to_diagnostics()
+        self.stamp_ns = START_NS
+        rng = np.random.default_rng(5)
+        self.wrenches = {name: rng.normal(size=6) for name in HUMANOID['ft_sensors']}
+        self.positions, self.velocities = 0.3 * rng.normal(size=(2, len(JOINTS)))
+
+    def torques(self):
+        """Send the readings with the next stamp; return their torques."""
+        estimator = self.estimator.pipeline._estimator
+
+        def update(sample, contacts):
+            self.sample = sample
+            return WrenchEstimator.update(estimator, sample, contacts)
+
+        estimator.update = update
+        self._report = None
+        self.stamp_ns += PERIOD_NS
+        for name, wrench in self.wrenches.items():
+            self.send_ft(name, self.stamp_ns, wrench)
+        self.send_imu('head', self.stamp_ns, (0.1, -0.2, 0.3), (1.0, 2.0, 9.0))
+        self.spin_for(0.03)
+        self.send_joints(self.stamp_ns, self.positions, self.velocities)
+        return np.array(self.wait_for_stamp(self.heard_torques, self.stamp_ns).effort)
+
     def check(self, parameters=None, offsets=0.0, **sensors):
         """Compare the torques with those of the library; sensors: their calibrations."""
         torques = self.torques()
@@ -121,10 +160,23 @@ REFUSED = {
 
 def test_updates_are_used_or_refused(make, rng):
     bench, parameters = make(), others(ROBOT, rng)
+    shown = bench.listen(MarkerArray, '~/inertia_markers', LATCHED)
     bench.check()
+    bench.spin_until(lambda: shown)
+    assert shown[0].markers[0].action == Marker.DELETEALL
+    assert {one.ns for one in shown[0].markers[1:]} == {'inertia_cuboid', 'inertia_ellipsoid'}
     assert bench.model('source') == ('URDF',)
+    for name in ('save_model', 'restore_model'):
+        assert 'model.file' in bench.call(name).message
     bench.update(parameters)
     bench.check(parameters)
+    # Markers follow at most once a second, with the URDF beside.
+    bench.spin_for(SETTLE)
+    assert len(shown) == 1
+    bench.stamp_ns += 10**9
+    bench.check(parameters)
+    bench.spin_until(lambda: len(shown) > 1)
+    assert len(shown[1].markers) == 2 * len(shown[0].markers) - 1
     for count, change in enumerate(REFUSED.values(), start=1):
         message = message_of(ROBOT.parameters)
         change(message)
@@ -145,32 +197,12 @@ def test_updates_are_used_or_refused(make, rng):
     bench.check(parameters)
 
 
-def test_ft_offsets_come_with_an_update(make, rng):
-    bench, parameters = make(), others(ROBOT, rng)
-    topic = topic_names([sensor.name for sensor in ROBOT.ft_sensors])[1]
-    bench.listen(WrenchStamped, f'wrench_estimator/ft_offset/{topic}', LATCHED)
-    bench.check()
-    offsets = rng.normal(size=(len(ROBOT.ft_sensors), 6))
-    # An update that comes first has no offsets until their message comes.
-    bench.update(parameters)
-    bench.update(offsets_beside(parameters, offsets), OFFSETS_TOPIC)
-    bench.check(parameters, offsets)
-    heard, force = bench.heard[f'wrench_estimator/ft_offset/{topic}'], CALIBRATION.offsets[1, 0]
-    bench.spin_until(lambda: heard and heard[-1].wrench.force.x == force + offsets[1, 0])
-    spoiled = offsets_beside(parameters, offsets)
-    spoiled.layout.dim[2].size += 1
-    bench.update(spoiled, OFFSETS_TOPIC)
-    assert bench.next_status('model').level == DiagnosticStatus.WARN
-    (text,) = bench.model('FT offsets that go with it [N], [Nm]')
-    assert f'{ROBOT.ft_sensors[1].name} {np.linalg.norm(offsets[1, :3]):.2f}' in text
-    bench.call('revert_model')
-    bench.check()
-
-
-def test_deviations_hold_the_covariance_of_an_update(make, rng, monkeypatch):
+def test_offsets_and_covariance_come_with_an_update(make, rng, monkeypatch):
     monkeypatch.setattr(publishers, 'MAX_SHARE', np.inf)
     bench = make(**{'outputs.deviations_rate': 1e9 / PERIOD_NS})
-    bench.listen(JointState, 'wrench_estimator/joint_torque_deviations')
+    bench.listen(JointState, '~/joint_torque_deviations')
+    topic = topic_names([sensor.name for sensor in ROBOT.ft_sensors])[1]
+    heard = bench.listen(WrenchStamped, f'~/ft_offset/{topic}', LATCHED)
     for _ in range(3):
         bench.torques()
 
@@ -181,11 +213,18 @@ def test_deviations_hold_the_covariance_of_an_update(make, rng, monkeypatch):
         return newest.torques
 
     parameters, roots = others(ROBOT, rng), roots_of(ROBOT, rng)
-    usual = deviations()
+    offsets, usual = rng.normal(size=(len(ROBOT.ft_sensors), 6)), deviations()
     bench.update(parameters, UNCERTAINTY_TOPIC, roots=roots)
+    # An update that comes first has no offsets until their message comes.
     bench.update(parameters)
+    bench.update(offsets_beside(parameters, offsets), OFFSETS_TOPIC)
+    bench.check(parameters, offsets)
+    force = CALIBRATION.offsets[1, 0]
+    bench.spin_until(lambda: heard and heard[-1].wrench.force.x == force + offsets[1, 0])
     found = deviations()
-    assert bench.model('uncertainty') == ('in deviations',)
+    text, uncertainty = bench.model('FT offsets that go with it [N], [Nm]', 'uncertainty')
+    assert f'{ROBOT.ft_sensors[1].name} {np.linalg.norm(offsets[1, :3]):.2f}' in text
+    assert uncertainty == 'in deviations'
     bench.update(parameters, UNCERTAINTY_TOPIC, roots=np.zeros_like(roots))
     by_sensors = deviations()
     estimator = build_estimator(SETTINGS, ROBOT.with_parameters(parameters))
@@ -193,14 +232,20 @@ def test_deviations_hold_the_covariance_of_an_update(make, rng, monkeypatch):
     assert (by_parameters > by_sensors).any()
     np.testing.assert_allclose(found, np.hypot(by_sensors, by_parameters), rtol=SQUARES)
     # Unreadable ones, and those of an update that is reverted.
-    spoiled = message_of(parameters, UNCERTAINTY_TOPIC, roots=roots)
-    swap_names(spoiled)
-    bench.update(spoiled, UNCERTAINTY_TOPIC)
+    spoiled = (
+        message_of(parameters, UNCERTAINTY_TOPIC, roots=roots),
+        offsets_beside(parameters, -offsets),
+    )
+    for message, topic in zip(spoiled, (UNCERTAINTY_TOPIC, OFFSETS_TOPIC)):
+        message.layout.dim[2].size += 1
+        bench.update(message, topic)
+        assert topic in bench.next_status('model').message
     np.testing.assert_allclose(deviations(), by_sensors, rtol=SQUARES)
-    assert bench.next_status('model').level == DiagnosticStatus.WARN
+    bench.check(parameters, offsets)
     bench.call('revert_model')
     np.testing.assert_allclose(deviations(), usual, rtol=SQUARES)
     assert bench.model('uncertainty') == ('none',)
+    bench.check()
 
 
 def test_updates_are_held_reverted_saved_and_restored(make, rng, tmp_path, monkeypatch):
@@ -236,14 +281,6 @@ def test_updates_are_held_reverted_saved_and_restored(make, rng, tmp_path, monke
     assert bench.model('source', 'held') == ('file', 'True')
 
 
-def test_without_file_services_fail(make):
-    bench = make()
-    for name in ('save_model', 'restore_model'):
-        answer = bench.call(name)
-        assert not answer.success and 'model.file' in answer.message
-    bench.check()
-
-
 # Calibration of the FT sensors
 
 OTHER = 'other_sensor'
@@ -267,10 +304,8 @@ def test_file_is_written_restored_and_published(make, path):
     assert not bench.call('restore').success
     assert bench.call('save').success and read(path)[1].keys() == UNCALIBRATED.keys()
     assert bench.next_status('ft_calibration').level == DiagnosticStatus.OK
-    bench.listen(WrenchStamped, 'wrench_estimator/ft_offset/leg_sensor', LATCHED)
-    bench.listen(String, 'ft_calibration', LATCHED)
-    offsets = bench.heard['wrench_estimator/ft_offset/leg_sensor']
-    texts = bench.heard['ft_calibration']
+    offsets = bench.listen(WrenchStamped, '~/ft_offset/leg_sensor', LATCHED)
+    texts = bench.listen(String, 'ft_calibration', LATCHED)
     bench.estimator.pipeline._calibration.take({'arm_sensor': ONE})
     write(path, ROBOT.name, {'leg_sensor': ONE, OTHER: ONE})
     answer = bench.call('restore')
@@ -315,7 +350,7 @@ def test_temperature_of_a_sensor_is_used(make, path):
     status = bench.status('ft_calibration')
     assert status.level == DiagnosticStatus.WARN and 'leg_sensor' in status.message
     assert bench.status('temperature leg_sensor').level == DiagnosticStatus.ERROR
-    message = stamped(Temperature(temperature=31.0), START_NS)
+    message = temperature(START_NS, '', 31.0)
     bench.publisher(Temperature, 'leg/temperature').publish(message)
     bench.check(leg_sensor=thermal)
     np.testing.assert_array_equal(bench.sample.ft_temperatures, [np.nan, 31.0, np.nan])
