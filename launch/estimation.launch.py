@@ -19,6 +19,7 @@ from launch import LaunchContext, LaunchDescription
 PACKAGE = 'inertial_estimation'
 CONFIG = Path(__file__).resolve().parents[1] / 'config'
 SWITCH = ['true', 'false']
+RESPAWN_DELAY = 2.0
 
 ARGUMENTS = [
     DeclareLaunchArgument(
@@ -65,6 +66,18 @@ ARGUMENTS = [
         default_value='false',
         choices=SWITCH,
         description='Start rviz, and robot_state_publisher if there is a URDF file',
+    ),
+    DeclareLaunchArgument(
+        'log_level',
+        default_value='info',
+        choices=['debug', 'info', 'warn', 'error', 'fatal'],
+        description='Log level of the nodes',
+    ),
+    DeclareLaunchArgument(
+        'use_respawn',
+        default_value='false',
+        choices=SWITCH,
+        description='Start a node again if it ends',
     ),
 ]
 
@@ -113,6 +126,9 @@ def own_node(context: LaunchContext, name: str, *files: str, prefix: str = '') -
             *(ParameterFile(LaunchConfiguration(file), allow_substs=True) for file in files),
             overrides,
         ],
+        arguments=['--ros-args', '--log-level', LaunchConfiguration('log_level')],
+        respawn=value(context, 'use_respawn') == 'true',
+        respawn_delay=RESPAWN_DELAY,
         output='screen',
     )
 
