@@ -120,6 +120,9 @@ def test_noise_is_that_of_the_filters_at_their_rates():
     assert_rows(noise.model.imus, imu_covariance(4e-3, accelerometer, imus))
     assert_rows(noise.model.fts[1:2], np.array(FT_NOISE) * np.linalg.norm(fts[0]))
     assert noise.joints.all() and noise.imus.all() and noise.fts.all()
+    # Velocities of messages err on their own.
+    own = noise_of(settings_of(**{'joint_states.velocity_source': 'message'})).model.joints
+    assert own[:, 0, 2].all() and not own[:, 1, [0, 2]].any()
 
 
 @pytest.mark.parametrize('rate', [np.nan, 30.0], ids=['unknown', 'too low for the window'])
