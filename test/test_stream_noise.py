@@ -260,8 +260,8 @@ CASES = {
         'imus': ['h1', 'h2', 'c'],
         **HEAD,
     },
-    'velocities of messages, no accelerations': {
-        'joint_states.velocity_source': 'message',
+    'no accelerations': {
+        'joint_states.velocity_source': 'filter',
         'joint_states.acceleration_source': 'zero',
         'angular_acceleration_source': 'zero',
     },
