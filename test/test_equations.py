@@ -13,7 +13,7 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
 from inertial_estimation import EquationBuilder, EquationChoice, FreeFloatingModel, Robot
-from inertial_estimation.errors import ConfigError, InertialEstimationError
+from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification import evidence
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import determined, friction_scales, gather
@@ -190,34 +190,6 @@ def test_reduced_equations_have_the_products_of_all(humanoid, arm, name, monkeyp
                 assert (np.abs(products - rows.T @ rows) <= atol).all()
                 assert (part.count, one.left_out[kind]) == (len(y), left_out)
                 assert one.used[kind] + left_out == 300
-
-
-def test_evidence_of_no_samples_changes_nothing(arm, rng):
-    builder, (samples, _) = EquationBuilder(arm, EquationChoice(efforts=JOINTS)), moving(arm, rng)
-    for one, none in zip(gather(builder, samples), gather(builder, samples.take([])), strict=True):
-        for merged in (one.merge(none), none.merge(one)):
-            assert merged.used == one.used and merged.left_out == one.left_out
-            for kind, part in one.kinds.items():
-                # Products alone are unique where equations lack rank.
-                products, R = part.R.T @ part.R, merged.kinds[kind].R
-                size = ROUND_OFF * np.abs(products).max(initial=0.0)
-                np.testing.assert_allclose(R.T @ R, products, rtol=0, atol=size)
-
-
-@pytest.mark.parametrize(
-    'known',
-    [
-        {'share': 0.0},
-        {'share': 1.5},
-        {'external': {'base': np.zeros((1, 6))}},
-        {'free': np.ones((1, 2), bool)},
-        {'carried': np.zeros((N, 1))},
-    ],
-    ids=lambda known: ' '.join(map(str, known)),
-)
-def test_impossible_arguments_are_refused(arm, rng, known):
-    with pytest.raises(InertialEstimationError):
-        gather(EquationBuilder(arm), moving(arm, rng)[0], **known)
 
 
 def determined_by(builder, samples):

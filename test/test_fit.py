@@ -223,17 +223,6 @@ def identified(builder, samples, there):
     return found, answer.x[columns], answer.deviations[columns]
 
 
-def test_known_payload_determines_gains_parameters_and_friction(arm, rng):
-    found, gains, _ = identified(*currents(arm, payload(), rng))
-    np.testing.assert_allclose(gains, GAINS, rtol=EXACT)
-    (block,) = found.blocks
-    links = arm.parameters[list(arm.submodels[0].links)].reshape(-1)
-    truth = np.concatenate([links, FRICTION.reshape(-1), GAINS, DISC[1:]])
-    for part in block.evidence.kinds.values():
-        lacking = part.R @ (block.answer.x - truth)
-        assert np.linalg.norm(lacking) < EXACT * np.linalg.norm(part.R * truth)
-
-
 def test_payload_beyond_an_ft_sensor_is_a_part_of_its_link(arm_with_wrist_sensor):
     robot, body = arm_with_wrist_sensor, payload()
     builder = EquationBuilder(robot, EquationChoice(efforts=JOINTS, payloads=(body,)))

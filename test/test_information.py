@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Reduced equations: triangles and rank; noise of each kind of equation by reweighting.
+Reduced equations, noise of each kind of equation by reweighting, and priors of URDFs.
 
 Not covered: speed.
 """
@@ -12,7 +12,10 @@ import pytest
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.noise import MIN_RELATIVE_NOISE, noise_levels
+from inertial_estimation.identification.priors import SMALLEST_RADIUS, widened
 from inertial_estimation.identification.row_space import RowSpace
+from inertial_estimation.identification.solvers.mass_points import composition
+from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
 
 ILL = 1e-9
 """Error over the largest unknown at condition 1e7; normal equations lose to 1e-2 there."""
@@ -23,17 +26,6 @@ FIVE_SIGMA = 5.0
 """Of a standard deviation from f equations, which is known to 1 / sqrt(2 f)."""
 
 
-@pytest.mark.parametrize('m', [3, 60])
-def test_squared_residual_is_that_of_the_equations(rng, m):
-    Y, y, x = rng.normal(size=(m, 7)), rng.normal(size=m), rng.normal(size=7)
-    information, half = Information.of(Y, y), m // 2
-    merged = Information.of(Y[half:], y[half:]).merge(Information.of(Y[:half], y[:half]))
-    for one in (information, merged):
-        assert one.squared_residual(x) == pytest.approx(np.sum((Y @ x - y) ** 2), rel=1e-12)
-        assert one.count == m
-        np.testing.assert_array_equal(one.R, np.triu(one.R))
-
-
 def test_ill_conditioned_equations_keep_their_digits():
     """Products of integers below 2^53, so that the equations are exact; condition 1e7."""
     rng = np.random.default_rng(7)
@@ -42,7 +34,9 @@ def test_ill_conditioned_equations_keep_their_digits():
     assert np.linalg.cond(Y) > 1e7
     x = rng.integers(-9, 10, size=10).astype(float)
     y = Y @ x
-    information = Information.of(Y[:150], y[:150]).merge(Information.of(Y[150:], y[150:]))
+    some, rest = Information.of(Y[:100], y[:100]), Information.of(Y[150:], y[150:])
+    information = some.add(Y[100:150], y[100:150]).merge(rest)
+    assert information.count == 400
     found = np.linalg.solve(information.R, information.rho)
     np.testing.assert_allclose(found, x, atol=ILL * np.abs(x).max())
 
@@ -119,3 +113,48 @@ def test_wrong_prior_is_not_taken_for_noise(rng):
     assert exact.deviations['all'] <= 2.0 * MIN_RELATIVE_NOISE * np.sqrt(10.0)
     noisy = noise_levels({'all': Information.of(Y, y + 0.1 * rng.normal(size=200))}, prior=prior)
     assert noisy.deviations['all'] == pytest.approx(0.1, rel=FIVE_SIGMA / np.sqrt(2.0 * 190))
+
+
+# ---- Priors, widened until they are strictly consistent
+
+BODY = np.array([2.0, 0.2, 0.0, -0.1, 0.06, 0.001, 0.08, 0.0, 0.0, 0.06])
+BALL = SMALLEST_RADIUS**2 / 5
+ROUND_OFF = 1e-12  # parallel axes to and fro
+POINT, STICK = (
+    composition(np.array(points, dtype=float)) @ np.full(len(points), 0.5)
+    for points in ([(1, 2, 3)], [(0, 3, 1), (0, 3, 2)])
+)
+BROKEN = np.array([1.0, 0, 0, 0, 0.052, 0, 0.03, 0, 0, 0.02])  # ixx > Iyy + Izz
+
+
+@pytest.mark.parametrize(
+    ('parameters', 'moments'),
+    [
+        (POINT, [0.5 * BALL] * 3),
+        # Two points a metre apart: 2 * 0.5 kg * (0.5 m)^2 along their line.
+        (STICK, [BALL, BALL, 0.25]),
+        (BROKEN, [BALL, 0.021, 0.031]),
+    ],
+    ids=['point', 'stick', 'triangle inequality'],
+)
+def test_second_moments_are_raised_to_a_small_ball(parameters, moments):
+    found, changed = widened('ab', np.array([BODY, parameters]))
+    assert changed == ('b',)
+    assert (consistency_margin(found) > 0).all()
+    np.testing.assert_array_equal(found[0], BODY)
+    np.testing.assert_array_equal(found[1, :4], parameters[:4])
+    J = pseudo_inertia(found[1])
+    central = J[:3, :3] - np.outer(J[:3, 3], J[:3, 3]) / J[3, 3]
+    np.testing.assert_allclose(np.linalg.eigvalsh(central), moments, atol=ROUND_OFF)
+
+
+def test_frames_get_a_mass():
+    """As URDFs describe frames: no mass, and at most a trace of inertia."""
+    trace = np.array([0, 0, 0, 0, 5e-8, 0, 5e-8, 0, 0, 5e-8])
+    found, changed = widened('ab', np.array([trace, np.zeros(10)]))
+    assert changed == ('a', 'b') and (found[:, 0] > 0).all()
+    np.testing.assert_allclose(found[0, 4:], trace[4:], atol=1e-6 * 5e-8)
+    for impossible in (1e5 * trace, np.where(np.arange(10) == 4, -0.1, BODY), np.nan * BODY):
+        with pytest.raises(ModelError) as error:
+            widened(['arm', 'leg'], np.array([BODY, impossible]))
+        assert 'leg' in str(error.value)

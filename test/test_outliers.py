@@ -91,20 +91,6 @@ def test_cleaner_half_is_found(rng, share, off, lever):
     np.testing.assert_allclose(other.x, found.x, atol=1e-12)
 
 
-def test_objective_weighs_noise_of_the_half_against_the_prior(rng):
-    (window, Y), wrong = regressors(rng), rng.normal(size=UNKNOWNS)
-    kinds = {
-        kind: WindowEquations(np.column_stack([Y, noise * rng.normal(size=len(window))]), window)
-        for kind, noise in NOISE.items()
-    }
-    found = least_trimmed(kinds, WINDOWS, prior_of(wrong, 30.0), wrong)
-    count = EQUATIONS * found.kept.sum()
-    pull = 900.0 * np.sum((found.x - wrong) ** 2) / 2
-    assert pull > 0.01 * count
-    total = count * sum(np.log(level) for level in found.noise.values()) + pull
-    assert found.objective == pytest.approx(total / (2 * count), rel=1e-9)
-
-
 @pytest.mark.parametrize('nearer', [0, 1])
 def test_prior_decides_between_equal_halves(rng, nearer):
     truths, (window, Y) = rng.normal(size=(2, UNKNOWNS)), regressors(rng)

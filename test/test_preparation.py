@@ -13,7 +13,6 @@ import pytest
 from robots import two_link_urdf
 
 from inertial_estimation import EquationBuilder, EquationChoice, Robot, SampleBatch
-from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.preparation import (
@@ -102,13 +101,6 @@ def test_decimation_and_measured_velocities():
 )
 def test_decimation_below_the_cutoff_folds_back(cutoff, every, folds):
     assert bool(folded_back(Preparation(cutoff=cutoff, every=every), 1 / RATE)) == folds
-
-
-def test_unusable_logs_and_settings_are_refused():
-    raw = sines(np.arange(2000) / RATE)
-    for log, cutoff, error in ((raw, 300.0, ConfigError), (raw.take(slice(100)), 20.0, LogError)):
-        with pytest.raises(error):
-            prepare(log, Preparation(cutoff=cutoff))
 
 
 def test_friction_turns_like_filtered_efforts_and_not_at_rest():

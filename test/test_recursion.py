@@ -16,7 +16,6 @@ import pytest
 
 from bench.live_robots import equal_parts, smooth_motion, with_readings, wrong_robot
 from inertial_estimation import EquationChoice, FtCalibration, Information, RecursionSettings
-from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.priors import entropic_model, widened
@@ -194,15 +193,6 @@ def test_held_neighbour_releases_an_offset_that_jumps(robot, prior):
     assert found.subtracted['l_foot_ft'][1] == pytest.approx(offsets[foot, 1], abs=1.0)
     # The leg released that of its other sensor as well.
     np.testing.assert_allclose(found.offsets['l_leg_ft'][:3], offsets[leg, :3], atol=0.5)
-
-
-def test_impossible_settings_are_refused(robot):
-    with pytest.raises(ConfigError):
-        RecursionSettings(gate=1.0)
-    arm = next(s for s in robot.submodels if s.name == 'l_upper_arm')
-    two = tuple(robot.link_names[k] for k in list(arm.links)[-2:])
-    with pytest.raises(ConfigError):
-        RecursiveIdentifier(robot, settings(robot, payload_links=two))
 
 
 def test_payload_centre_deviation_has_the_correlation_with_mass(rng):

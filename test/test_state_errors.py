@@ -72,25 +72,6 @@ def test_unknown_that_only_errors_distinguish_is_not_determined(rng):
     np.testing.assert_allclose(change, 0.0, atol=1e-3)
 
 
-def test_errors_outside_the_row_space_change_nothing(rng):
-    n, rank = 8, 3
-    base, x = rng.normal(size=(rank, n)), rng.normal(size=n)
-    plain = Information.of(rng.normal(size=(N, rank)) @ base, rng.normal(size=N))
-    H = plain.R.T @ plain.R
-    outside = np.linalg.svd(base)[2][rank:]
-    inside, beyond = (
-        products(0.1 * rng.normal(size=(N, len(rows))) @ rows, np.zeros(N))
-        for rows in (base, outside)
-    )
-    for errors in (inside, inside + beyond):
-        found = without_state_errors(plain, errors, x)
-        atol = 1e-10 * np.abs(H).max()
-        np.testing.assert_allclose(found.R.T @ found.R, H - inside[:n, :n], atol=atol)
-        wanted = plain.R.T @ (plain.rho - plain.R @ x) + inside[:n, :n] @ x
-        right = found.R.T @ (found.rho - found.R @ x)
-        np.testing.assert_allclose(right, wanted, atol=1e-10 * np.abs(wanted).max())
-
-
 def test_directions_with_a_quarter_of_errors_are_dropped(rng):
     plain = Information.of(rng.normal(size=(N, 3)), rng.normal(size=N))
     H = plain.R.T @ plain.R

@@ -261,6 +261,7 @@ CASES = {
         **HEAD,
     },
     'no accelerations': {
+        'filter.smooth_readings': True,
         'joint_states.velocity_source': 'filter',
         'joint_states.acceleration_source': 'zero',
         'angular_acceleration_source': 'zero',
