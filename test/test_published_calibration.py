@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from recorded_arms import CONFIG
 from scipy.spatial.transform import Rotation
 from shared_data import SHARED
 from wam import table
 
+from bench.arms import CONFIGS
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.calibration.in_situ_offset import in_situ_offset
 from inertial_estimation.calibration.offset_from_model import offset_from_model
@@ -93,7 +93,7 @@ def test_ntnu_offset_without_a_model(source):
 
 
 def test_tipping_offsets_leave_the_weight_between_leg_and_foot():
-    settings = EstimatorSettings.from_yaml(CONFIG / 'icub_foot_tipping.yaml')
+    settings = EstimatorSettings.from_yaml(CONFIGS / 'icub_foot_tipping.yaml')
     robot = build_robot(settings, str(DATA / 'models' / 'icub_genova01.urdf'))
     log = open_log(DATA / 'icub_foot_tipping' / 'setup07' / 'bag', robot, settings)
     samples = log.within(TimeRange(0.0, 2.0)).samples

@@ -7,14 +7,17 @@ Samples are those of the node's filters, which know no future. Not covered: the 
 (ros/test_identifier_node.py); how well parameters predict other logs (test_real_robots.py).
 """
 
+import json
 import re
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from recorded_arms import PANDA, UR10E
+from shared_data import SHARED
 from simulated_arm import efforts_of
 
+from bench.arms import CONFIGS
 from inertial_estimation import IdentifierSettings, RecursiveIdentifier, SampleAssembler
 from inertial_estimation.errors import NameNotFound
 from inertial_estimation.identification.recursion.innovation import Change
@@ -24,8 +27,43 @@ from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, SAMPLE_RATE, SampleWindows
 from inertial_estimation.sample import SampleBatch
 
+DATA = SHARED / 'data'
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason='needs ../shared/data')
+
+
+class RecordedArm(NamedTuple):
+    """An arm that begins to move and goes on, from `first` to `last` [s] of a log."""
+
+    config: str
+    urdf: str
+    log: str
+    columns: tuple[str, str, str, str]
+    """Time [s], positions, velocities, efforts in what the arm reports, Nm or A."""
+    first: float
+    last: float
+    tool: str
+    """Frame at its end."""
+
+    def description(self):
+        return (DATA / self.urdf).read_text()
+
+    def read(self):
+        """Return the names of the joints, and the columns."""
+        with np.load(DATA / self.log) as table:
+            meta = (DATA / self.log).with_name('meta.json')
+            names = table['names'] if 'names' in table else json.loads(meta.read_text())['joints']
+            return tuple(map(str, names)), [table[name] for name in self.columns]
+
+
+UR10E = RecordedArm(
+    'identifier_ur10e.yaml', 'ur10e/ur10e.urdf', 'ur10e/fourier_30s_12h.npz',
+    ('t', 'q', 'v', 'current'), 5.0, 20.0, 'tool0',
+)  # fmt: skip
+PANDA = RecordedArm(
+    'identifier_panda.yaml', 'models/panda_wrist_ft.urdf', 'panda_excitation/log.npz',
+    ('t', 'position', 'velocity', 'torque'), 0.0, 14.0, 'panda_hand',
+)  # fmt: skip
 FIRST, LAST = UR10E.first, UR10E.last
-"""The part that is used: a second of rest, then motion [s]."""
 REST = 5.0
 """Further seconds of rest before, from which noise is estimated [s]."""
 WAITS = 4.0
@@ -35,7 +73,7 @@ PUSH = 50.0
 
 
 def settings(arm=UR10E, **others):
-    given = IdentifierSettings.from_yaml(arm.config, 'parameter_identifier')
+    given = IdentifierSettings.from_yaml(CONFIGS / arm.config, 'parameter_identifier')
     return replace(given, efforts=replace(given.efforts, **others))
 
 
@@ -43,7 +81,7 @@ class Arm:
     """An arm, an identifier beside it, and the result of each window."""
 
     def __init__(self, settings, recorded=UR10E, urdf=None):
-        self._recorded, self._log = recorded, recorded.read()
+        self._recorded, (self._joints, self._columns) = recorded, recorded.read()
         self.robot = build_robot(settings, urdf or recorded.description())
         self.identifier = RecursiveIdentifier(self.robot, recursion_settings(settings, self.robot))
         self._assembler = SampleAssembler(self.robot, settings)
@@ -53,16 +91,15 @@ class Arm:
 
     def play(self, first, last, pushed=(0.0, 0.0), later=0.0):
         """Play a part of the log, later by some time; the tool is pushed during a part of it."""
-        log = self._log.between(first, last)
-        is_pushed = (log.times >= pushed[0]) & (log.times < pushed[1])
-        efforts = log.efforts.copy()
+        times, *columns = self._columns
+        part = (times >= first) & (times <= last)
+        times, positions, velocities, efforts = (one[part] for one in (times, *columns))
+        is_pushed = (times >= pushed[0]) & (times < pushed[1])
         if is_pushed.any():
-            efforts[is_pushed] += self.pushes(log.positions[is_pushed]) / self._gains
-        for k, time in enumerate(log.times):
+            efforts[is_pushed] += self.pushes(positions[is_pushed]) / self._gains
+        for time, *state in zip(times, positions, velocities, efforts, strict=True):
             stamp_ns = round(1e9 * (1000.0 + later + time))
-            sample = self._assembler.push_joints(
-                0, stamp_ns, log.joints, log.positions[k], log.velocities[k], efforts[k]
-            )
+            sample = self._assembler.push_joints(0, stamp_ns, self._joints, *state)
             window = None if sample is None else self._windows.add(sample, ())
             self._assembler.wanted_ns = self._windows.next_ns
             if window is not None:
