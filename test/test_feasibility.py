@@ -187,54 +187,6 @@ def text_of(combinations, values):
     return '\n'.join(['combination,value', *lines])
 
 
-def names_below_zero(read):
-    names = read.base.combinations(read.unknowns.names)
-    return [name for name, below in zip(names, read.below_zero, strict=True) if below]
-
-
-@pytest.mark.parametrize('consistency', Consistency)
-def test_friction_alone_does_not_change_the_verdict(robot, torque_base, consistency):
-    combinations, values = torque_base
-    extras = {
-        'elbow.viscous': -0.2,
-        'lift.coulomb': -0.1,
-        'shoulder.viscous + 0.5 lift.viscous': -0.3,
-        'elbow+shoulder.viscous': -0.1,
-        'shoulder.coulomb': 0.4,
-        'shoulder.offset': -2.0,
-        'elbow.coulomb - lift.drive_inertia': -1.0,
-    }
-    text = text_of([*combinations, *extras], [*values, *extras.values()])
-    read = read_base_parameters(text, robot)
-    owners = {extra.of for extra in read.unknowns.extras}
-    assert owners == {*robot.joint_names, 'elbow+shoulder'}
-    assert check_stated(robot, read, consistency).verdict is Verdict.FEASIBLE
-    assert names_below_zero(read) == list(extras)[:4]
-
-
-def test_drive_inertia_among_parameters_of_links_is_not_negative(robot, torque_base):
-    """The base turns about the same axis, about which its inertia is positive."""
-    combinations, values = torque_base
-    k = next(k for k, name in enumerate(combinations) if name.startswith('upper.Izz'))
-    names = [*combinations]
-    names[k] += ' + shoulder.drive_inertia'
-    for added, verdict in ((0.5, Verdict.FEASIBLE), (-10.0, Verdict.INFEASIBLE)):
-        text = text_of(names, values + added * np.eye(len(values))[k])
-        read = read_base_parameters(text, robot)
-        assert names_below_zero(read) == []
-        assert check_stated(robot, read).verdict is verdict
-
-
-def test_only_identifiable_combinations_may_be_stated(robot):
-    """The wrist sensor determines all parameters of the tool, torques not all of the lower arm."""
-    read = read_base_parameters('combination,value\ntool.Ixx,0.50', robot)
-    assert read.rounding.tolist() == [0.005]
-    assert check_stated(robot, read).verdict is Verdict.FEASIBLE
-    with pytest.raises(ModelError) as error:
-        read_base_parameters('combination,value\nlower.Iyy,0.5', robot)
-    assert 'lower' in str(error.value)
-
-
 @pytest.fixture
 def run(robot, tmp_path):
     """Return a function that checks text with the command; its exit code and its JSON."""
@@ -247,6 +199,43 @@ def run(robot, tmp_path):
         return main([str(word) for word in words]), json.loads(out.read_text())
 
     return call
+
+
+def test_friction_alone_does_not_change_the_verdict(torque_base, run):
+    combinations, values = torque_base
+    extras = {
+        'elbow.viscous': -0.2,
+        'lift.coulomb': -0.1,
+        'shoulder.viscous + 0.5 lift.viscous': -0.3,
+        'elbow+shoulder.viscous': -0.1,
+        'shoulder.coulomb': 0.4,
+        'shoulder.offset': -2.0,
+        'elbow.coulomb - lift.drive_inertia': -1.0,
+    }
+    _, found = run(text_of([*combinations, *extras], [*values, *extras.values()]))
+    assert found['full']['verdict'] == found['physical']['verdict'] == 'feasible'
+    assert list(found['below_zero']) == list(extras)[:4]
+
+
+def test_drive_inertia_among_parameters_of_links_is_not_negative(torque_base, run):
+    """The base turns about the same axis, about which its inertia is positive."""
+    combinations, values = torque_base
+    k = next(k for k, name in enumerate(combinations) if name.startswith('upper.Izz'))
+    names = [*combinations]
+    names[k] += ' + shoulder.drive_inertia'
+    for added, verdict in ((0.5, 'feasible'), (-10.0, 'infeasible')):
+        _, found = run(text_of(names, values + added * np.eye(len(values))[k]))
+        assert found['full']['verdict'] == verdict and not found['below_zero']
+
+
+def test_only_identifiable_combinations_may_be_stated(robot):
+    """The wrist sensor determines all parameters of the tool, torques not all of the lower arm."""
+    read = read_base_parameters('combination,value\ntool.Ixx,0.50', robot)
+    assert read.rounding.tolist() == [0.005]
+    assert check_stated(robot, read).verdict is Verdict.FEASIBLE
+    with pytest.raises(ModelError) as error:
+        read_base_parameters('combination,value\nlower.Iyy,0.5', robot)
+    assert 'lower' in str(error.value)
 
 
 def test_infeasible_values_come_with_proof_and_nearest(torque_base, run, capsys):

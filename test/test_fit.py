@@ -105,16 +105,6 @@ def test_submodels_agree_on_their_offsets(shared_scene, method):
             assert abs(value - OFFSET[k]) < 8 * NOISE[k]
 
 
-def test_prior_is_judged_with_offsets_that_fit_it_best(shared_scene):
-    """By the noise of each kind of equations, as the answer is."""
-    for block in fit(*shared_scene).blocks:
-        rows, n = block.noise.information, block.answer.unknowns.n_inertial
-        slope = rows.R[:, n:].T @ (rows.R @ block.before - rows.rho)
-        assert np.abs(slope).max() <= ROUND_OFF * np.linalg.norm(rows.R[:, n:]) * np.sqrt(
-            rows.squared_residual(block.before)
-        )
-
-
 def test_submodel_of_too_few_equations_keeps_its_parameters(shared_scene):
     robot, (one, *others) = shared_scene
     few = Information.of(np.eye(len(one.block.unknowns))[:2], np.ones(2))

@@ -12,19 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from robots import two_link_urdf
-from simulated_arm import efforts_of, swinging
+from simulated_arm import efforts_of
 
-from inertial_estimation import EquationBuilder, EquationChoice, Information, Robot, identify
-from inertial_estimation.identification.equations.builder import Observed
-from inertial_estimation.identification.evidence import gather
+from inertial_estimation import Information, identify
 from inertial_estimation.identification.outliers import (
-    WINDOW_NS,
-    Reference,
     WindowEquations,
-    find_outliers,
     least_trimmed,
-    refitted,
 )
 from inertial_estimation.logs import reduction
 from inertial_estimation.logs.identify_settings import IdentifySettings
@@ -98,36 +91,6 @@ def test_prior_decides_between_equal_halves(rng, nearer):
     kinds = {'one': WindowEquations(np.column_stack([Y, y]), window)}
     found = least_trimmed(kinds, WINDOWS, prior_of(truths[nearer], 30.0), truths[nearer])
     np.testing.assert_allclose(found.x, truths[nearer], atol=CLOSE)
-
-
-RATE, PUSHED = 100, slice(400, 500)
-
-
-def test_outliers_are_the_push_and_its_margin(rng):
-    robot = Robot.from_urdf(two_link_urdf(), fixed_link='body')
-    builder = EquationBuilder(robot, EquationChoice(wrenches=False, efforts=('elbow',)))
-    samples = swinging(rng, 10.0, RATE, n_joints=1)
-    (rows,) = builder.equations(samples)
-    efforts = rng.normal(size=(len(samples), 1))
-    efforts[PUSHED] += 50.0
-    samples.efforts[:] = efforts + (rows['effort elbow'].Y @ robot.parameters.ravel())[:, None]
-    observed = Observed(samples)
-    references = [Reference(robot.parameters.ravel(), {'effort elbow': 1.0})]
-    at, near = (
-        np.flatnonzero(find_outliers(builder, observed, references, 5.0, reach)[0][:, 0])
-        for reach in (0.0, 0.3)
-    )
-    # A window is off before few of its samples are.
-    spread = round(WINDOW_NS * 1e-9 * RATE / 4)
-    assert abs(at[0] - PUSHED.start) <= spread
-    assert abs(at[-1] - (PUSHED.stop - 1)) <= spread
-    np.testing.assert_array_equal(near, np.arange(at[0] - 30, at[-1] + 31))
-    # The noise is that of the others, in spite of a few outliers among them.
-    _, (left,) = find_outliers(builder, observed, references, 5.0, 0.3)
-    left['effort elbow'][:40], left['effort elbow'][40:60] = 1e6, np.nan
-    (evidence,) = gather(builder, observed)
-    noise = refitted(robot, evidence, left, references[0]).noise
-    assert noise['effort elbow'] == pytest.approx(1.0, rel=0.15)
 
 
 def pushes(rng, t, frames, share):

@@ -34,7 +34,7 @@ from inertial_estimation.identification.solvers.methods import (
     solve_entropic,
     solve_semidefinite,
 )
-from inertial_estimation.model.geometry import CORNERS, Box, Shape
+from inertial_estimation.model.geometry import Box
 from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
 
 EXACTNESS = {
@@ -274,7 +274,6 @@ KEPT = 1e-6  # share of the bounds' numbers: what iterations leave
 WIDTH = 1e-5  # of masses that are nearly known, which costs this times a multiplier
 ROUND_OFF = 1e-12  # of sums of products of parameters
 SAME_POINT = 1e-7  # two methods, one strictly convex objective: the root of their gaps
-CUBE = Box(np.eye(4), np.ones(3))
 
 
 @pytest.fixture
@@ -412,13 +411,8 @@ def test_without_prior_every_answer_is_optimal_and_consistent():
         assert found.iterations < 100, seed
 
 
-def test_manifold_has_the_minimum_of_the_convex_method(noisy, rng):
-    found, expected = solve_manifold(noisy), solve_entropic(noisy)
-    # With a wrong curvature steps are short.
-    assert found.grade is Grade.OPTIMAL and found.iterations < 40
-    np.testing.assert_allclose(found.x, expected.x, rtol=SAME_POINT, atol=SAME_POINT)
-    np.testing.assert_allclose(found.deviations, expected.deviations, rtol=10 * SAME_POINT)
-    # With few equations and a weak prior the objective is flat.
+def test_manifold_has_the_minimum_of_a_flat_objective(rng):
+    """With few equations and a weak prior."""
     case = humanoid_case(rng, instants=5)
     few = case.problem(NOISE * rng.normal(size=len(case.y)))
     found, expected = (f(few, weight=1e-8) for f in (solve_manifold, solve_entropic))
@@ -440,19 +434,12 @@ def even(box, mass):
     return parameters_of(box.L_H_S @ about @ box.L_H_S.T)
 
 
-def test_shape_goes_before_config_before_prior(box):
-    prior = np.array([even(box, 2.0)] * 3)
-    flat = Shape(CORNERS * [1, 1, 0], Box(np.eye(4), np.array([1.0, 1.0, 0.0])), 'visual')
-    with pytest.raises(ModelError) as error:
-        link_grids(('a', 'b', 'c'), prior, {'b': flat})
-    assert "'b'" in str(error.value)
-    shapes = {'a': Shape(CORNERS, CUBE, 'visual')}
-    grids = link_grids(('a', 'b', 'c'), prior, shapes, configured=dict.fromkeys('ab', CUBE))
-    assert [grid.source for grid in grids] == ['visual', 'config', 'cuboid']
-    # The cuboid with the prior's inertia is the one that it is made of [M 25].
+def test_cuboid_without_shape_is_the_one_of_the_prior(box):
+    """That with the prior's inertia is the one that it is made of [M 25]."""
+    (grid,) = link_grids(('a',), even(box, 2.0)[None], {})
     found, expected = (
         np.sort(np.abs(points - box.L_H_S[:3, 3]).max(axis=0))
-        for points in (grids[2].points, box.corners)
+        for points in (grid.points, box.corners)
     )
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
