@@ -5,7 +5,7 @@ Regressors of wrenches and torques, what they determine, and base parameters.
 
 Against the estimator's net wrenches, known ranks and Theorems 7.1-7.3. Not covered: the speed,
 which `make bench` prints; the WAM, friction and the conditioning of its columns, see
-`test_feasibility`.
+`test_base_parameters`.
 """
 
 from pathlib import Path
