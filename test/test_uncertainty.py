@@ -163,6 +163,15 @@ def test_derivatives_with_a_calibration_and_another_length(rng):
     check_derivatives(robot, random_sample(robot, rng), HUMANOID_CONTACTS['squeeze'], **options)
 
 
+def test_sums_of_masses_must_be_positive(rng):
+    robot = make('humanoid')
+    parameters = robot.parameters.copy()
+    parameters[[robot.link_names.index(name) for name in ('hand', 'upper_arm')]] *= -1.0
+    estimator = WrenchEstimator(robot.with_parameters(parameters))
+    with pytest.raises(ModelError):
+        Uncertainty(estimator, usual_noise(robot)).of(random_sample(robot, rng))
+
+
 def test_a_squeeze_is_undetermined_along_its_axis_only(rng):
     robot = make('humanoid')
     pair = tuple(Contact('hand', 'force', point=(x, 0.1, 0.0), name=str(x)) for x in (-0.1, 0.1))
