@@ -17,9 +17,7 @@ import numpy as np
 import pytest
 from identification_problems import pullback_distance
 from scipy.optimize import brentq
-from scipy.spatial.transform import Rotation
 from shared_data import SHARED
-from simulated_arm import swinging
 
 from bench.arms import ARMS, CONFIGS, mounted
 from inertial_estimation import (
@@ -206,12 +204,9 @@ def test_truth_is_found_and_answers_with_a_prior_are_consistent(rng):
 
 MODEL = 'iCubGenova02'
 """The one of icub-models whose inertias are those of its shapes, not enlarged for simulators."""
-DURATION, RATE = 60, 50
-"""Of each motion [s, Hz]."""
+SAMPLES = 3000
 NOISE = np.array([2.0, 2.0, 2.0, 0.5, 0.5, 0.5])
 """Standard deviation of the measured wrench [N, Nm]."""
-FREQUENCIES = 0.13, 0.31, 0.57, 0.93
-"""Of the waves that a motion is the sum of [Hz]."""
 WITH_AND_WITHOUT, WORSE = 0.05, 0.40
 """A's Table V: forces differ by less between (A) and (D), and from least squares."""
 NOISE_ERROR = 0.1
@@ -219,18 +214,9 @@ NOISE_ERROR = 0.1
 
 
 def wrenches(robot, truth, rng):
-    """Return the equations of each component of the base link's wrench in a motion [A 33]."""
-    n = len(robot.joint_names)
-    motion = swinging(rng, DURATION, RATE, n + 6, waves=(FREQUENCIES, 0.05, 0.15))
-    signals = motion.positions, motion.velocities, motion.accelerations
-    q, v, a = (np.split(one, [n, n + 3], axis=1) for one in signals)
-    # The attitude need not belong to the rates: gravity only has to come from all around.
-    proper = Rotation.from_rotvec(q[1]).inv().apply(0.2 * a[2] - robot.gravity)
-    samples = SampleBatch(
-        motion.stamp_ns, q[0], v[0], a[0], v[1][:, None], proper[:, None], a[1][:, None],
-        motion.ft_readings,
-    )  # fmt: skip
-    (kinds,) = EquationBuilder(robot).equations(samples)
+    """Return equations of each component of the base link's wrench at random states [A 33]."""
+    builder = EquationBuilder(robot)
+    (kinds,) = builder.equations(builder.random_samples(int(rng.integers(1000)), SAMPLES))
     return [
         Information.of(rows.Y, rows.Y @ truth.reshape(-1) + noise * rng.normal(size=len(rows.Y)))
         for rows, noise in zip(kinds.values(), NOISE, strict=True)
