@@ -4,7 +4,7 @@
 Recursive identification of an iCub on a pole, simulated by its own equations.
 
 Answers against batches, minima, least squares and one dense inverse; changes.
-Not covered: real logs and joint efforts (test_recursion_arms.py), the information state of one
+Not covered: real logs and joint efforts (test_recursion_robots.py), the information state of one
 submodel (test_recursion_memory.py), wrong matrices (test_calibration_followed.py); what
 covariances do to wrenches and torques (test_uncertainty.py).
 """
