@@ -299,18 +299,17 @@ def test_offsets_fit_the_prior_from_the_outside_in(robot, prior):
     offsets, blocks = {}, identifier.builder.blocks
     equations = identifier.builder.equations(samples)
     for block, kinds, memory in reversed([*zip(blocks, equations, identifier.memories)]):
-        n, names = block.unknowns.n_inertial, block.unknowns.names
-        parameters = prior[list(block.submodel.links)].reshape(-1)
-        new = [k for k, name in enumerate(names[n:], start=n) if name not in offsets]
-        known = [k for k in range(n, len(names)) if k not in new]
-        Y, y = [], []
-        for kind, part in kinds.items():
-            given = part.Y[:, known] @ [offsets[names[k]] for k in known] if known else 0.0
-            Y.append(part.Y[:, new] / memory.noise[kind])
-            y.append((part.y - part.Y[:, :n] @ parameters - given) / memory.noise[kind])
-        if new:
-            found = np.linalg.lstsq(np.concatenate(Y), np.concatenate(y), rcond=None)[0]
-            offsets |= dict(zip([names[k] for k in new], found.tolist(), strict=True))
+        if not kinds:
+            continue
+        names = [str(extra) for extra in block.unknowns.extras]
+        new = [k for k, name in enumerate(names) if name not in offsets]
+        known = np.array([offsets.get(name, 0.0) for name in names])
+        x = block.unknowns.join(prior[list(block.submodel.links)], known)
+        Y = np.concatenate([part.Y / memory.noise[kind] for kind, part in kinds.items()])
+        y = np.concatenate([part.y / memory.noise[kind] for kind, part in kinds.items()])
+        of_offsets = Y[:, block.unknowns.n_inertial :]
+        found = np.linalg.lstsq(of_offsets[:, new], y - Y @ x, rcond=None)[0]
+        offsets |= {names[k]: value for k, value in zip(new, found.tolist(), strict=True)}
     for sensor in robot.ft_sensors:
         wanted = [offsets[f'{sensor.name}.{part}'] for part in COMPONENTS]
         # The inner submodel counts a thousandth, and the weak prior a little.
