@@ -249,20 +249,6 @@ def test_touch_with_known_wrench_costs_nothing():
         assert found[:, names.index('root')].all()
 
 
-@pytest.mark.parametrize(
-    ('rows', 'name'),
-    [
-        ({'contacts': ['l_sole']}, "'l_sole'"),
-        ({'external': {'r_sole': 'plate'}}, 'log.npz'),
-    ],
-)
-def test_wrenches_that_contradict_are_refused(tmp_path, motion, capsys, rows, name):
-    names, columns = motion
-    log = LOG | {'joints': list(names), 'external': {'l_sole': 'l_sole'}}
-    write(tmp_path, SETTINGS | {'rows': {'contacts': []} | rows}, log, columns)
-    assert name in refused(tmp_path, capsys, tmp_path / 'log.npz')
-
-
 # ---- Outliers in time: the least trimmed fit, and pushes on a real arm
 
 ROOT = Path(__file__).resolve().parents[1]
