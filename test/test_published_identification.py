@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Published experiments: a human [Lee, Wensing, Park 2020], workshop tools, a humanoid [A, Table V].
+Published experiments: a human [Lee, Wensing, Park 2020] and workshop tools.
 
 Last, logs of real arms: the default method predicts as well as any other.
 
@@ -10,8 +10,6 @@ Not covered: how good the published answers are; tools as masses at points.
 
 import json
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,25 +31,15 @@ from inertial_estimation import (
 )
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
-from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.problem import Grade, LinearBounds
 from inertial_estimation.identification.solvers.divergence import entropic_divergence
-from inertial_estimation.identification.solvers.mass_points import (
-    composition,
-    link_grids,
-    solve_mass_points,
-)
-from inertial_estimation.identification.solvers.method import MIN_WEIGHT
-from inertial_estimation.identification.solvers.methods import SOLVERS, solve_least_squares
+from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import Term
-from inertial_estimation.model.geometry import link_shapes
 from inertial_estimation.model.inertia import (
-    consistency_margin,
     inertia_seen_from,
     parameters_of,
     spatial_inertia,
 )
-from inertial_estimation.simulation.description import demo_package, icub_urdf
 
 HUMAN = SHARED / 'data' / 'human_lee2020' / 'human_lee2020.npz'
 NEAR = {'entropic': 2e-5, 'pullback': 1e-6}
@@ -196,93 +184,6 @@ def test_truth_is_found_and_answers_with_a_prior_are_consistent(rng):
             assert fit(robot, noisy).consistent, (tool, level)
             consistent.append(fit(robot, noisy, 'least_squares').consistent)
     assert np.mean(consistent) < 0.3
-
-
-# An iCub without FT cuts, 33 links, whose base link wrench is measured. The relations between
-# methods are compared with A's Table V, whose robot is another one. True parameters are those of
-# the model and of three more masses in the box of each link, as of cables and boards.
-
-MODEL = 'iCubGenova02'
-"""The one of icub-models whose inertias are those of its shapes, not enlarged for simulators."""
-SAMPLES = 3000
-NOISE = np.array([2.0, 2.0, 2.0, 0.5, 0.5, 0.5])
-"""Standard deviation of the measured wrench [N, Nm]."""
-WITH_AND_WITHOUT, WORSE = 0.05, 0.40
-"""A's Table V: forces differ by less between (A) and (D), and from least squares."""
-NOISE_ERROR = 0.1
-"""Of root mean squares of 3000 values of noise."""
-
-
-def wrenches(robot, truth, rng):
-    """Return equations of each component of the base link's wrench at random states [A 33]."""
-    builder = EquationBuilder(robot)
-    (kinds,) = builder.equations(builder.random_samples(int(rng.integers(1000)), SAMPLES))
-    return [
-        Information.of(rows.Y, rows.Y @ truth.reshape(-1) + noise * rng.normal(size=len(rows.Y)))
-        for rows, noise in zip(kinds.values(), NOISE, strict=True)
-    ]
-
-
-@pytest.fixture(scope='module')
-def experiment():
-    """Return the problem of one motion, grids of the links, the truth and another motion."""
-    pytest.importorskip('icub_models')
-    rng = np.random.default_rng(0)
-    share = Path(demo_package('icub_models').get_models_path()).parent.parent
-    robot = Robot.from_urdf(icub_urdf(MODEL), ft_sensors=[], imus=['root_link'])
-    shapes = link_shapes(robot, [share]).by_link
-    grids = link_grids(robot.link_names, robot.parameters, shapes)
-    truth = np.array(robot.parameters)
-    for row, grid in zip(truth, grids, strict=True):
-        places = grid.box.from_unit(rng.uniform(-0.8, 0.8, (3, 3)))
-        row += composition(places) @ (row[0] * rng.uniform(0.0, 0.1, 3))
-    seen, unseen = (wrenches(robot, truth, rng) for _ in range(2))
-    rows = weighted_sum(seen, 1.0 / NOISE)
-    problem = Problem.of(Unknowns(robot.link_names), rows, np.array(robot.parameters))
-    return SimpleNamespace(problem=problem, grids=grids, truth=truth, seen=seen, unseen=unseen)
-
-
-def test_equations_determine_all_base_parameters_of_33_links(experiment):
-    assert len(experiment.grids) == 33
-    assert all(len(grid.points) == 27 and grid.source == 'collision' for grid in experiment.grids)
-    strengths = np.linalg.svd(experiment.problem.factor, compute_uv=False)
-    assert strengths[233] > 1e-4 * strengths[0] > 1e6 * strengths[234]
-
-
-def rms(rows, x):
-    """Return the root mean square residual of each component of the wrench, (6,)."""
-    return np.array([np.sqrt(one.squared_residual(x.reshape(-1)) / one.count) for one in rows])
-
-
-def test_relations_of_methods_are_those_of_table_5(experiment):
-    problem, grids, truth = experiment.problem, experiment.grids, experiment.truth
-    answers = with_prior, plain, prior, without = (
-        solve_mass_points(problem, grids=grids).parameters,
-        solve_least_squares(problem).parameters,
-        problem.prior,
-        solve_mass_points(problem, grids=grids, weight=MIN_WEIGHT).parameters,
-    )
-
-    def inside(x):
-        return [row[0] > 0 and (np.abs(grid.box.to_unit(row[1:4] / row[0])) <= 1.0).all()
-                for grid, row in zip(grids, x, strict=True)]  # fmt: skip
-
-    for x in (with_prior, prior, without):
-        assert (consistency_margin(x) > 0).all() and all(inside(x))
-    assert (consistency_margin(plain) > 0).sum() < 10 and not all(inside(plain))
-    # The prior does not disturb the fit.
-    for rows in (experiment.seen, experiment.unseen):
-        assert np.abs(rms(rows, with_prior) / rms(rows, without) - 1.0).max() < WITH_AND_WITHOUT
-    unseen = [rms(experiment.unseen, x) for x in answers]
-    assert (unseen[0] < (1.0 + WORSE) * unseen[1]).all()
-    # The masses that the prior lacks show most in the vertical force, as in A's table.
-    assert unseen[2][2] > 10.0 * unseen[0][2]
-    # Another motion is predicted to its noise.
-    np.testing.assert_allclose(unseen[0], NOISE, rtol=NOISE_ERROR)
-    true = [replace(one, rho=one.R @ truth.reshape(-1), energy=0.0) for one in experiment.unseen]
-    assert (rms(true, with_prior) < rms(true, plain)).all()
-    errors = [np.abs(x[:, 0] - truth[:, 0]).mean() for x in answers]
-    assert errors[0] < min(errors[1:])
 
 
 # ---- Real arms

@@ -25,8 +25,11 @@ from inertial_estimation.identification.solvers.divergence import (
 )
 from inertial_estimation.identification.solvers.manifold import solve_manifold
 from inertial_estimation.identification.solvers.mass_points import (
+    MASS_ERROR,
     box_grid,
+    composition,
     link_grids,
+    prior_roots,
     solve_mass_points,
 )
 from inertial_estimation.identification.solvers.methods import (
@@ -34,7 +37,7 @@ from inertial_estimation.identification.solvers.methods import (
     solve_entropic,
     solve_semidefinite,
 )
-from inertial_estimation.model.geometry import Box
+from inertial_estimation.model.geometry import CORNERS, Box
 from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
 
 EXACTNESS = {
@@ -444,6 +447,16 @@ def test_cuboid_without_shape_is_the_one_of_the_prior(box):
         for points in (grid.points, box.corners)
     )
     np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_prior_of_points_weighs_by_the_largest_error_in_the_box(box, rng):
+    """Of any contents of the box whose mass is within its error [A 19-21]."""
+    prior, places = even(box, 5.0), np.vstack([rng.uniform(-1.0, 1.0, (500, 3)), CORNERS])
+    (W,) = prior_roots([box_grid(box)], prior[None])
+    contents = composition(box.from_unit(places))
+    error = MASS_ERROR * 5.0
+    errors = np.hstack([mass * contents for mass in (5.0 - error, 5.0 + error)]) - prior[:, None]
+    np.testing.assert_allclose(np.abs(W @ errors).max(axis=1), 1.0, atol=ROUND_OFF)
 
 
 def test_compact_links_off_centre_cannot_be_represented():
