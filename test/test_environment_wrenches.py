@@ -9,7 +9,6 @@ log states.
 """
 
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,9 +19,11 @@ from bag_messages import IMU, JOINT_STATE, WRENCH, imu, joint_state, wrench, wri
 from identify_command import refused, report, run
 from numpy.polynomial.polynomial import polyder, polyint, polyval
 from robots import arm_with_wrist_sensor_urdf, two_link_urdf
+from shared_data import SHARED
 from simulated_arm import efforts_of, swinging
 from standing_biped import FEET, biped_urdf
 
+from bench.arms import CONFIGS
 from inertial_estimation import Information, identify
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
@@ -251,8 +252,7 @@ def test_touch_with_known_wrench_costs_nothing():
 
 # ---- Outliers in time: the least trimmed fit, and pushes on a real arm
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = ROOT.parent / 'shared' / 'data'
+DATA = SHARED / 'data'
 # What a push leaves within the limit is harmless: starts and ends of weak ones.
 FOUND = 0.98
 # Of clean samples, margins of 0.2 s and more on both sides of as many pushes of a second or two.
@@ -362,7 +362,7 @@ def test_pushes_on_a_real_log_are_rejected(tmp_path, monkeypatch):
     """Friction, filters and the URDF are what they are; only the pushes are made up."""
     log = DATA / 'panda_excitation' / 'log.npz'
     urdf = (DATA / 'models' / 'panda_wrist_ft.urdf').read_text()
-    given = yaml.safe_load((ROOT / 'config' / 'identify_panda.yaml').read_text())
+    given = yaml.safe_load((CONFIGS / 'identify_panda.yaml').read_text())
     settings = []
     for reject in (0, 4):
         given['rows']['reject'] = reject

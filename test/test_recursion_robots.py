@@ -20,7 +20,6 @@ from simulated_arm import efforts_of
 
 from bench import live, live_robots
 from bench.arms import CONFIGS
-from bench.live import carried_load, standing_still
 from bench.live_robots import equal_parts, node_settings, state_noise, tare, wrong_robot
 from inertial_estimation import (
     FtCalibration,
@@ -279,6 +278,6 @@ def test_an_exact_urdf_of_a_standing_robot_is_kept(log):
             assert (np.abs(offset) < 5.0 * deviation).all()
 
 
-@pytest.mark.parametrize('goals', [lambda: carried_load(3), lambda: standing_still(300)])
+@pytest.mark.parametrize('goals', [lambda: live.carried_load(3), lambda: live.standing_still(300)])
 def test_goals_of_bench_are_reached(log, goals):
     assert [goal for goal in goals() if not goal.reached] == []

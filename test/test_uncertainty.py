@@ -16,7 +16,7 @@ from robots import arm_with_wrist_sensor_urdf, at_roots, random_sample
 from test_newton_euler import nested, sensorised
 from test_set_parameters import HUMANOID_CONTACTS, ROBOTS, faulty_samples, make, usual_noise
 
-from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
+from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -211,9 +211,6 @@ def test_contacts_of_a_sample_replace_the_default_ones(rng):
         assert given.contacts == own.contacts == contacts
         for got, expected in zip(given[2:], own[2:], strict=True):
             np.testing.assert_allclose(got, expected, rtol=ROUND_OFF)
-    with pytest.raises(NameNotFound) as error:
-        uncertainty.of(sample, (Contact('hnd'),))
-    assert error.value.name == 'hnd'
     with pytest.raises(ModelError):
         Uncertainty(estimator, usual_noise(make('several imus')))
 
