@@ -172,24 +172,17 @@ class Problem:
 
     def __post_init__(self) -> None:
         n, n_links = len(self.unknowns), len(self.unknowns.links)
-        n_extras = len(self.unknowns.extras)
         require_array('factor', self.factor)
         if self.factor.ndim != 2 or self.factor.shape[1] != n:
             raise ShapeError('factor', ('r', n), self.factor.shape, 'one column per unknown')
         require_array('target', self.target, (len(self.factor),))
         require_array('prior', self.prior, (n_links, 10))
-        if self.extra_scales is not None:
-            require_array('extra_scales', self.extra_scales, (n_extras,))
         for name in ('factor', 'target', 'energy', 'count', 'prior'):
             if not np.isfinite(getattr(self, name)).all():
                 raise ModelError(f"'{name}' holds NaN or infinity")
-        if not self.energy >= 0.0:
-            raise ModelError(f"'energy' is {self.energy:g}, expected zero or more")
         if not self.count > 0:
             raise ModelError('there are no equations: no sample was usable')
-        if self.extra_scales is not None and not (self.extra_scales > 0.0).all():
-            raise ModelError("'extra_scales' must be positive")
-        self.bounds.check(n_links, n_extras)
+        self.bounds.check(n_links, len(self.unknowns.extras))
 
     @classmethod
     def of(
