@@ -195,7 +195,6 @@ LOG = """
 log: {time: t, joints: [elbow], positions: q}
 """
 FRICTION = 'rows: {efforts: [shoulder, elbow], friction: [viscous, coulomb]}\n'
-INF = np.inf
 
 
 @pytest.fixture
@@ -239,9 +238,9 @@ bounds:
     assert one.center_of_mass is one.ellipsoids is other.total_mass is None
     names = [str(extra) for extra in inner.unknowns.extras]
     extras = dict(zip(names, one.extras.tolist(), strict=True))
-    assert extras['shoulder.viscous'] == [0.0, INF]
+    assert extras['shoulder.viscous'] == [0.0, np.inf]
     assert extras['elbow.viscous'] == [0.1, 0.2]
-    assert extras['elbow.coulomb'] == [-INF, INF]
+    assert extras['elbow.coulomb'] == [-np.inf, np.inf]
     (Q,) = other.ellipsoids
     for direction in rng.standard_normal((20, 3)):
         outward = np.array([0.2, 0.3, 0.5]) * direction / np.linalg.norm(direction)

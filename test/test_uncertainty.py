@@ -30,8 +30,7 @@ from inertial_estimation.uncertainty.sensor_noise import NoiseModel
 DERIVATIVE = 1e-6
 STEP = 1e-3
 STENCIL = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
-ROUND_OFF = 1e-9
-LINEAR = 1e-9  # relative to the largest deviation of a kind: results are linear in the parameters
+LINEAR = 1e-9  # of the largest deviation of a kind: results are linear in the parameters
 ROOT = np.array([[1.0, 0.0, 0.0], [-0.4, 0.8, 0.0], [0.5, 0.3, 1.2]])
 """Of the covariance of the three signals of a joint, and of an axis of an IMU."""
 FT_NOISE = np.array([1.0, 2.0, 0.5, 1.5, 0.7, 1.2])
@@ -210,7 +209,7 @@ def test_contacts_of_a_sample_replace_the_default_ones(rng):
         own = Uncertainty(WrenchEstimator(robot, contacts), noise).of(sample)
         assert given.contacts == own.contacts == contacts
         for got, expected in zip(given[2:], own[2:], strict=True):
-            np.testing.assert_allclose(got, expected, rtol=ROUND_OFF)
+            np.testing.assert_allclose(got, expected, rtol=LINEAR)
     with pytest.raises(ModelError):
         Uncertainty(estimator, usual_noise(make('several imus')))
 
