@@ -245,7 +245,7 @@ def test_short_levers_are_levers():
     assert shapes[0] == shapes[1]
 
 
-# Predictions; bolted robots are in test_check_identifiable.py
+# Predictions; bolted robots are in test_base_parameters.py
 
 
 def test_measured_quantities_decide_what_can_be_predicted(nested_humanoid, arm_with_wrist_sensor):
