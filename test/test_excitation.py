@@ -20,6 +20,7 @@ from inertial_estimation.identification.excitation.search import (
     ExcitationSearch,
     FourierBasis,
     FourierMotion,
+    descend,
 )
 from inertial_estimation.identification.unknowns import OF_A_JOINT
 from inertial_estimation.model.clearance import SelfClearance
@@ -50,6 +51,18 @@ def test_motion_is_the_formula_of_s_with_its_rates(rng):
     begin, end = np.swapaxes(motion.at(np.array([0.0, BASIS.period])), 0, 1)
     np.testing.assert_allclose(begin[1:], 0.0, atol=EXACT)
     np.testing.assert_allclose(end, begin, atol=10 * EXACT)
+
+
+def test_descent_follows_a_bent_valley():
+    """The least is at (1, 1) [Rosenbrock]."""
+
+    def valley(x):
+        u, bent = x[0], x[1] - x[0] ** 2
+        slopes = np.array([-2.0 * (1.0 - u) - 400.0 * bent * u, 200.0 * bent])
+        return (1.0 - u) ** 2 + 100.0 * bent**2, slopes
+
+    found = descend(valley, np.array([-1.2, 1.0]), np.eye(2), lambda: False)
+    np.testing.assert_allclose(found, 1.0, atol=1e-2)
 
 
 @pytest.fixture
