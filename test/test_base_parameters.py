@@ -11,6 +11,7 @@ import json
 
 import numpy as np
 import pytest
+from identification_problems import random_bodies
 from robots import arm_with_wrist_sensor_urdf, two_link_urdf
 from shared_data import SHARED
 from wam import WAM, WamArm, link_symbols, table
@@ -26,7 +27,6 @@ from inertial_estimation.identification.feasibility import (
     check_stated,
     read_base_parameters,
 )
-from inertial_estimation.identification.solvers.divergence import parameters_of
 from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 from inertial_estimation.model.identifiable import null_space, random_states
 from inertial_estimation.model.robot import Robot
@@ -152,12 +152,6 @@ def beyond(certificate, values):
     return certificate.offset - certificate.normal @ values
 
 
-def consistent_unknowns(rng, n):
-    """Return unknowns of three strictly consistent links, (n, 30)."""
-    roots = rng.normal(size=(n, 3, 4, 6))
-    return parameters_of(roots @ np.swapaxes(roots, -1, -2)).reshape(n, 30)
-
-
 @pytest.mark.parametrize('consistency', Consistency)
 def test_certificates_are_proofs_without_the_solver(table1, consistency, rng):
     stated = table1.values('beta_t2')
@@ -175,7 +169,7 @@ def test_certificates_are_proofs_without_the_solver(table1, consistency, rng):
         matrices = consistency.matrix(table1.unknowns.split(x)[0])
         traces = sum(np.trace(Z @ M) for Z, M in zip(proof.multipliers, matrices, strict=True))
         assert proof.normal @ table1.base.of(x) == pytest.approx(traces, abs=SOLVER)
-    for x in consistent_unknowns(rng, 50):
+    for x in random_bodies(rng, 150).reshape(50, 30):
         assert beyond(proof, table1.base.of(x)) < SOLVER
 
 
