@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Fits of whole robots: FT offsets that submodels share, then gains of drives from currents.
-
-Not covered: reading logs and settings, which `test_identify_payloads` does.
-"""
+"""Fits of whole robots: FT offsets that submodels share, then gains of drives from currents."""
 
 from dataclasses import replace
 from itertools import product

@@ -25,7 +25,6 @@ from inertial_estimation.signals.derivatives import (
     joint_differentiator,
     smoother,
 )
-from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
 from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.deviations import LiveUncertainty, Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import (
@@ -34,14 +33,6 @@ from inertial_estimation.uncertainty.sensor_noise import (
     joint_covariance,
 )
 from inertial_estimation.uncertainty.stream_noise import MomentumNoise, stream_noise
-
-
-def test_unfiltered_signals_are_those_of_the_nearest_sample():
-    weights = filter_weights(SavitzkyGolayFilter(1, 0.2), 99.1, delay=0.05, smooth=False)
-    assert weights[0, -1 - round(0.05 * 99.1)] == 1.0
-
-
-# ---- Streams -----------------------------------------------------------------------------------
 
 JOINT_RATE, IMU_RATE, FT_RATE = 400.0, 200.0, 100.0
 FT_NOISE = [0.1, 0.2, 0.3, 0.004, 0.005, 0.006]
@@ -105,6 +96,9 @@ def test_noise_is_that_of_the_filters_at_their_rates():
     assert_rows(noise.model.imus, imu_covariance(4e-3, accelerometer, imus))
     assert_rows(noise.model.fts[1:2], np.array(FT_NOISE) * np.linalg.norm(fts[0]))
     assert noise.joints.all() and noise.imus.all() and noise.fts.all()
+    # Unfiltered signals are those of the nearest sample.
+    weights = filter_weights(smoother(settings), 99.1, delay=0.05, smooth=False)
+    assert weights[0, -1 - round(0.05 * 99.1)] == 1.0
     # Velocities of messages err on their own.
     own = noise_of(settings_of(**{'joint_states.velocity_source': 'message'})).model.joints
     assert own[:, 0, 2].all() and not own[:, 1, [0, 2]].any()
