@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Fits of whole robots: FT offsets that submodels share, then gains of drives from currents.
-
-Not covered: reading logs and settings, which `test_identify_payloads` does.
-"""
+"""Fits of whole robots: FT offsets that submodels share, then gains of drives from currents."""
 
 from dataclasses import replace
 from itertools import product
@@ -103,16 +99,6 @@ def test_submodels_agree_on_their_offsets(shared_scene, method):
         for extra, value in zip(block.answer.unknowns.extras, block.answer.extras.values()):
             k = FT_OFFSET.index(extra.term)
             assert abs(value - OFFSET[k]) < 8 * NOISE[k]
-
-
-def test_prior_is_judged_with_offsets_that_fit_it_best(shared_scene):
-    """By the noise of each kind of equations, as the answer is."""
-    for block in fit(*shared_scene).blocks:
-        rows, n = block.noise.information, block.answer.unknowns.n_inertial
-        slope = rows.R[:, n:].T @ (rows.R @ block.before - rows.rho)
-        assert np.abs(slope).max() <= ROUND_OFF * np.linalg.norm(rows.R[:, n:]) * np.sqrt(
-            rows.squared_residual(block.before)
-        )
 
 
 def test_submodel_of_too_few_equations_keeps_its_parameters(shared_scene):
@@ -221,17 +207,6 @@ def identified(builder, samples, there):
     answer = found.blocks[0].answer
     columns = gain_columns(answer.unknowns)
     return found, answer.x[columns], answer.deviations[columns]
-
-
-def test_known_payload_determines_gains_parameters_and_friction(arm, rng):
-    found, gains, _ = identified(*currents(arm, payload(), rng))
-    np.testing.assert_allclose(gains, GAINS, rtol=EXACT)
-    (block,) = found.blocks
-    links = arm.parameters[list(arm.submodels[0].links)].reshape(-1)
-    truth = np.concatenate([links, FRICTION.reshape(-1), GAINS, DISC[1:]])
-    for part in block.evidence.kinds.values():
-        lacking = part.R @ (block.answer.x - truth)
-        assert np.linalg.norm(lacking) < EXACT * np.linalg.norm(part.R * truth)
 
 
 def test_payload_beyond_an_ft_sensor_is_a_part_of_its_link(arm_with_wrist_sensor):

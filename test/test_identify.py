@@ -5,7 +5,6 @@
 import json
 import re
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from robots import arm_with_wrist_sensor_urdf
 from shared_data import SHARED
 from simulated_arm import efforts_of, swinging, tool_readings
 
+from bench.arms import CONFIGS
 from inertial_estimation import IdentifySettings, identify, open_log
 from inertial_estimation.calibration.calibration_file import SensorCalibration, write
 from inertial_estimation.cli import main
@@ -233,7 +233,6 @@ ON_TOP = np.array([1.5, -2.0, 0.7, 0.1, 0.05, -0.08])
 OFFSET_ERROR = 0.05
 MASS_ERROR = 0.01
 ICUB = SHARED / 'data' / 'icub_yoga_left' / 'bag'
-CONFIG = Path(__file__).resolve().parents[1] / 'config'
 
 
 def record(folder, **more):
@@ -297,7 +296,7 @@ def test_assumed_joints_cost_equations_unless_locked(files, capsys):
 def test_offsets_of_a_real_icub_are_identified(tmp_path, capsys):
     out = tmp_path / 'o.json'
     arguments = ['identify', f'{ICUB}@13.1:38', '--robot', SHARED / 'data/models/icub_v2_5.urdf',
-                 '--config', CONFIG / 'identify_icub_yoga.yaml', '--json', out,
+                 '--config', CONFIGS / 'identify_icub_yoga.yaml', '--json', out,
                  '--validate', f'{ICUB}@38:65']  # fmt: skip
     assert main(list(map(str, arguments))) == 0
     found = json.loads(out.read_text())

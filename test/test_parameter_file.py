@@ -3,7 +3,6 @@
 """Inertial parameters of all links as text, and bounds of those that can be used."""
 
 import json
-from contextlib import nullcontext
 from hashlib import sha256
 
 import numpy as np
@@ -71,10 +70,12 @@ def test_parameters_are_usable_up_to_the_bounds():
             check_usable(('base', 'hand'), np.array([GOOD, refused]))
 
 
-@pytest.mark.parametrize(
-    ('given', 'far'), [((24.0, 3.0), False), ((100.0, 1.0), True), ((9.0, 3.5), True)]
-)
-def test_masses_far_from_the_urdf_are_refused(given, far):
-    urdf, masses = (np.array([link(mass) for mass in each]) for each in ((10.0, 0.1), given))
-    with pytest.raises(ModelError) if far else nullcontext():
-        check_masses(('base', 'hand'), masses, urdf)
+def test_masses_far_from_the_urdf_are_refused():
+    urdf, *others = (
+        np.array([link(mass) for mass in each])
+        for each in ((10.0, 0.1), (24.0, 3.0), (100.0, 1.0), (9.0, 3.5))
+    )
+    check_masses(('base', 'hand'), others.pop(0), urdf)
+    for far in others:
+        with pytest.raises(ModelError):
+            check_masses(('base', 'hand'), far, urdf)

@@ -3,6 +3,8 @@
 """
 Filtered logs: delay, gaps, derivatives, and the weight of correlated equations.
 
+Then errors of the measured motion in equations, and their removal.
+
 Not covered: which cutoff is best for a log.
 """
 
@@ -10,18 +12,27 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from robots import two_link_urdf
+from robots import nested_humanoid_urdf, random_sample, two_link_urdf
 
 from inertial_estimation import EquationBuilder, EquationChoice, Robot, SampleBatch
-from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.identification.equations.builder import Observed
+from inertial_estimation.identification.errors_in_variables import (
+    StateNoise,
+    WhiteNoise,
+    errors_of_wandered,
+    perturbation_errors,
+    without_state_errors,
+)
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.preparation import (
     Preparation,
     folded_back,
     independent_share,
     prepare,
 )
+from inertial_estimation.identification.row_space import eliminated, wandered
 from inertial_estimation.identification.unknowns import Term
 
 RATE = 500.0
@@ -104,13 +115,6 @@ def test_decimation_below_the_cutoff_folds_back(cutoff, every, folds):
     assert bool(folded_back(Preparation(cutoff=cutoff, every=every), 1 / RATE)) == folds
 
 
-def test_unusable_logs_and_settings_are_refused():
-    raw = sines(np.arange(2000) / RATE)
-    for log, cutoff, error in ((raw, 300.0, ConfigError), (raw.take(slice(100)), 20.0, LogError)):
-        with pytest.raises(error):
-            prepare(log, Preparation(cutoff=cutoff))
-
-
 def test_friction_turns_like_filtered_efforts_and_not_at_rest():
     t, w = np.arange(8000)[:, None] * 0.001000123, 2 * np.pi * 1.1
     moving, still = np.sin(w * t), np.full_like(t, 2.345)
@@ -168,3 +172,157 @@ def test_deviations_are_those_of_many_logs(builder, motion, every, method, optio
         stated.append(answer.deviations[-len(TERMS) :])
     mean = np.sqrt(np.mean(np.square(stated), axis=0))
     np.testing.assert_allclose(mean / np.std(values, axis=0), 1.0, rtol=0, atol=SCATTER)
+
+
+# ---- Errors of the measured motion
+
+N = 4000
+# Four standard deviations of means of this number of equations.
+CLOSE = 4.0 / np.sqrt(N)
+
+
+def products(*errors):
+    """Return the products of errors [dY dy] of some equations."""
+    stacked = np.column_stack(errors)
+    return stacked.T @ stacked
+
+
+def solution(information):
+    return np.linalg.lstsq(information.R, information.rho, rcond=None)[0]
+
+
+@pytest.mark.parametrize('shared', [0.0, 1.5])
+def test_attenuation_is_removed(rng, shared):
+    """Y errs with the first column by some factor."""
+    x, true = np.array([2.0, -1.0, 0.5]), rng.normal(size=(N, 3))
+    E, again = 0.4 * rng.normal(size=(2, N, 3))
+    y = true @ x + 0.1 * rng.normal(size=N) + shared * E[:, 0]
+    plain = Information.of(true + E, y)
+    errors = products(again, shared * again[:, 0])
+    # Errors have 0.16 of 1.16 of the squares.
+    attenuated = (x + 0.16 * shared * np.eye(3)[0]) / 1.16
+    np.testing.assert_allclose(solution(plain), attenuated, atol=5 * CLOSE)
+    for x0 in (x, np.zeros(3)):
+        found = solution(without_state_errors(plain, errors, x0))
+        np.testing.assert_allclose(found, x, atol=8 * CLOSE)
+
+
+def test_unknown_that_only_errors_distinguish_is_not_determined(rng):
+    """The first unknown multiplies a constant and noise: an offset has the same equations."""
+    E, again = 0.05 * rng.normal(size=(2, N))
+    y = 9.81 * 3.0 + 0.1 * rng.normal(size=N)
+    plain = Information.of(np.column_stack([9.81 + E, np.ones(N)]), y)
+    assert solution(plain)[0] < 1.0
+    errors = products(again, np.zeros((N, 2)))
+    x0 = np.array([3.0, 0.0])
+    found = without_state_errors(plain, errors, x0)
+    strengths = np.linalg.svd(found.R, compute_uv=False)
+    assert strengths[1] < 1e-6 * strengths[0]
+    # Only the sum is determined, and the least change of x0 that fits it is zero.
+    change = np.linalg.lstsq(found.R, found.rho - found.R @ x0, rcond=1e-6)[0]
+    np.testing.assert_allclose(change, 0.0, atol=1e-3)
+
+
+def test_directions_with_a_quarter_of_errors_are_dropped(rng):
+    plain = Information.of(rng.normal(size=(N, 3)), rng.normal(size=N))
+    H = plain.R.T @ plain.R
+    for share, left in ((0.5, 0.0), (0.2, 0.8)):
+        found = without_state_errors(plain, np.pad(share * H, (0, 1)), np.ones(3))
+        np.testing.assert_allclose(found.R.T @ found.R, left * H, atol=1e-9 * np.abs(H).max())
+
+
+@pytest.mark.parametrize('deviation', [0.3, np.inf])
+def test_shared_errors_stay_when_one_unknown_is_released(rng, deviation):
+    """The second column is constant; noise of one accelerometer is in both."""
+    motion, e, again = rng.normal(size=N), *(0.3 * rng.normal(size=(2, N)))
+    constant = np.full(N, 9.81)
+    y = 2.0 * motion + constant + 0.1 * rng.normal(size=N)
+    rows = Information.of(np.column_stack([motion + e, constant + 3.0 * e]), y)
+    errors = products(again, 3.0 * again, np.zeros(N))
+    columns, by = np.array([1]), np.array([deviation])
+    left, kept = wandered(rows, columns, by), errors_of_wandered(errors, rows, columns, by)
+    first = eliminated(without_state_errors(left, kept, np.array([2.0, 5.0])), columns)
+    plain = eliminated(left, columns)
+    assert plain.rho[0] / plain.R[0, 0] == pytest.approx(1.6, abs=2 * CLOSE)
+    # Of an error that is as large as the motion, two times over.
+    assert first.rho[0] / first.R[0, 0] == pytest.approx(2.0, abs=2 * CLOSE)
+    assert np.abs(kept[1]).max() < 1e-3 * errors[0, 0]
+    assert errors_of_wandered(errors, rows, columns, np.zeros(1)) is errors
+
+
+def test_perturbation_has_the_size_of_the_errors(rng):
+    """Compared with equations of the same motion with other noise, many times."""
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['root', 'head'])
+    still = SampleBatch.stack([random_sample(robot, rng)] * 200)
+    joints, imus = np.diag([1e-4, 1e-3, 1e-2]) ** 2, np.diag([3e-3, 3e-2, 1e-1]) ** 2
+    noise = StateNoise.of(
+        np.tile(joints, (len(robot.joint_names), 1, 1)), np.tile(imus, (2, 1, 1))
+    )
+    builder = EquationBuilder(robot, EquationChoice(offsets=('arm_sensor',)))
+    perturbed = builder.equations(noise.perturbed(still, rng))
+    found = [perturbation_errors(builder, Observed(still), noise, rng) for _ in range(8)]
+    for k, kinds in enumerate(perturbed):
+        for kind, rows in kinds.items():
+            spread = np.var(rows.Y, axis=0) * len(rows.Y)
+            squares = [np.square(one[k][kind][:, :-1]).sum(axis=0) for one in found]
+            stated, moved = np.mean(squares, axis=0), spread > 1e-3 * spread.max()
+            # 200 equations each: a tenth is one standard deviation of their ratio.
+            np.testing.assert_allclose(stated[moved] / spread[moved], 1.0, atol=0.5)
+            assert stated[~moved].max(initial=0.0) < 1e-2 * spread.max(initial=1.0)
+
+
+def moving(rng, noise):
+    t = np.arange(100)[:, None] / 100
+    signals = 0.3 * np.sin(2 * np.pi * t * [0.5, 1.0, 2.0] + [0.1, 0.2, 0.3])
+    return signals + noise * rng.normal(size=signals.shape)
+
+
+def test_white_noise_of_moving_signals(rng):
+    steady, shaken = WhiteNoise(), WhiteNoise()
+    for k in range(60):
+        found = steady.update(moving(rng, 1e-3))
+        lowest = shaken.update(moving(rng, 1e-2 if k % 3 else 1e-3))
+    # Of 60 windows of 96 differences, of which four in a row have much in common.
+    np.testing.assert_allclose(np.sqrt(found), 1e-3, rtol=0.1)
+    np.testing.assert_allclose(np.sqrt(lowest), 1e-3, rtol=0.2)
+    assert (np.sqrt(WhiteNoise().update(moving(rng, 0.0))) < 1e-4).all()
+
+
+def test_frozen_readings_do_not_lower_white_noise(rng):
+    levels = WhiteNoise()
+    for k in range(20):
+        frozen = k in {0, 7}
+        found = levels.update(np.ones((100, 9)) if frozen else rng.normal(size=(100, 9)))
+        assert not found.any() if frozen else found.all()
+    # One low level of a few may not be the mean of many yet.
+    assert np.median(found) == pytest.approx(1.0, abs=0.2)
+
+
+def test_stated_noise_is_capped_by_what_samples_show(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['root'])
+
+    def noisy(encoder):
+        """Return a robot at rest with noise of positions alone."""
+        still = SampleBatch.stack([random_sample(robot, rng)] * 100)
+        still.positions[:] = still.positions + encoder * rng.normal(size=still.positions.shape)
+        return still
+
+    # Of positions 1e-3 and what a filter derives from them; of an IMU 0.03.
+    root = np.array([[1e-3, 0, 0], [1e-2, 1e-2, 0], [0.3, 0.2, 0.1]])
+    joints = np.tile(root @ root.T, (len(robot.joint_names), 1, 1))
+    noise = StateNoise.of(joints, np.eye(3)[None] * 0.03**2)
+    found = noise.at_most(noisy(1e-4), WhiteNoise())
+    # A tenth of what is stated, derivatives too: 100 samples determine it to a fifth.
+    size = np.sqrt(np.linalg.eigvalsh(found.joints @ found.joints.transpose(0, 2, 1)))
+    stated = np.sqrt(np.linalg.eigvalsh(root @ root.T))
+    np.testing.assert_allclose(size / stated, 0.1, rtol=0.5)
+    assert np.abs(found.imus).max() < 1e-12
+    # It is never more than stated, and filtered readings do not show their noise.
+    smooth = replace(noise, is_white=False)
+    assert smooth.at_most(noisy(1e-4), WhiteNoise()) is smooth
+    np.testing.assert_allclose(noise.at_most(noisy(1e-2), WhiteNoise()).joints, noise.joints)
+    # Velocities that are readings too, and do not change here, have a level of their own.
+    measured = replace(noise, measures_velocities=True).at_most(noisy(1e-4), WhiteNoise())
+    shares = np.linalg.norm(measured.joints, axis=2) / np.linalg.norm(noise.joints, axis=2)
+    assert not shares[:, 1].any()
+    np.testing.assert_allclose(shares[:, 2], shares[:, 0])

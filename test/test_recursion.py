@@ -3,32 +3,46 @@
 """
 Recursive identification of an iCub on a pole, simulated by its own equations.
 
-Answers against batches, minima, least squares and one dense inverse; their scatter; changes.
-Not covered: real logs and joint efforts (test_recursion_arms.py), the information state of one
-submodel (test_recursion_memory.py), wrong matrices (test_calibration_followed.py); what
-covariances do to wrenches and torques (test_uncertainty.py).
+Answers against batches, minima, least squares and one dense inverse; changes. Then the information
+state of a submodel and its base parameters on small robots, and tracked FT offsets. Not covered:
+real logs and joint efforts (test_recursion_robots.py), wrong matrices
+(test_calibration_followed.py); what covariances do to wrenches and torques (test_uncertainty.py).
 """
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from bench.live_robots import equal_parts, smooth_motion, with_readings, wrong_robot
-from inertial_estimation import EquationChoice, FtCalibration, Information, RecursionSettings
-from inertial_estimation.errors import ConfigError
+from inertial_estimation import (
+    EquationChoice,
+    FtCalibration,
+    Information,
+    RecursionSettings,
+    RecursiveIdentifier,
+    Robot,
+)
+from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import gather
-from inertial_estimation.identification.priors import entropic_model, widened
+from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.recursion.covariance import parameter_roots
-from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.innovation import Change
+from inertial_estimation.identification.recursion.memory import SubmodelMemory
+from inertial_estimation.identification.recursion.offsets import (
+    DRIFT,
+    MAX_INTERVAL,
+    SETTLING,
+    OffsetTracker,
+)
 from inertial_estimation.identification.recursion.payload import PayloadFit
 from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.inertia import consistency_margin
-from inertial_estimation.model.robot import Robot
 from inertial_estimation.simulation.description import icub_urdf
 
 NOISE = np.array([0.15, 0.15, 0.15, 0.005, 0.005, 0.005])
@@ -38,8 +52,7 @@ SAME = 1e-8
 DENSE = 1e-8
 # Of the largest singular value, and of the longest column: round-off.
 DEPENDENT, EMPTY = 1e-10, 1e-12
-WEIGHT, DRAWS, OFF = 1e-2, 16, 0.2
-"""OFF: error of the prior in whitened coordinates; the prior would allow one."""
+WEIGHT = 1e-2
 
 
 @pytest.fixture(scope='module')
@@ -59,20 +72,17 @@ def settings(robot, **others):
     return RecursionSettings(equations=EquationChoice(offsets=names), **others)
 
 
-def log(robot, seconds, parameters=None, pushes=None, seed=0, offset_rate=0.0, moving=None):
-    """Return samples with noise and offsets, and the offsets at the end; rest after `moving`."""
-    rng = np.random.default_rng(seed + 1)
-    samples = smooth_motion(robot, seconds, seed=seed)
+def log(robot, seconds, pushes=None, moving=None):
+    """Return samples with noise and offsets, and the offsets; rest after `moving` samples."""
+    rng = np.random.default_rng(1)
+    samples = smooth_motion(robot, seconds, seed=0)
     if moving is not None:
         samples.positions[moving:] = samples.positions[moving]
         samples.velocities[moving:] = samples.accelerations[moving:] = 0.0
-    given = robot.parameters if parameters is None else parameters
-    samples = with_readings(robot, samples, given, pushes)
+    samples = with_readings(robot, samples, robot.parameters, pushes)
     offsets = rng.normal(size=(len(robot.ft_sensors), 6)) * [10, 10, 10, 1, 1, 1]
-    drift = np.zeros((len(samples), 1, 6))
-    drift[:, 0, 0] = offset_rate * 1e-9 * (samples.stamp_ns - samples.stamp_ns[0])
-    samples.ft_readings[:] += offsets + drift + NOISE * rng.normal(size=samples.ft_readings.shape)
-    return samples, offsets + drift[-1]
+    samples.ft_readings[:] += offsets + NOISE * rng.normal(size=samples.ft_readings.shape)
+    return samples, offsets
 
 
 def identify(robot, prior, samples, **chosen):
@@ -196,15 +206,6 @@ def test_held_neighbour_releases_an_offset_that_jumps(robot, prior):
     np.testing.assert_allclose(found.offsets['l_leg_ft'][:3], offsets[leg, :3], atol=0.5)
 
 
-def test_impossible_settings_are_refused(robot):
-    with pytest.raises(ConfigError):
-        RecursionSettings(gate=1.0)
-    arm = next(s for s in robot.submodels if s.name == 'l_upper_arm')
-    two = tuple(robot.link_names[k] for k in list(arm.links)[-2:])
-    with pytest.raises(ConfigError):
-        RecursiveIdentifier(robot, settings(robot, payload_links=two))
-
-
 def test_payload_centre_deviation_has_the_correlation_with_mass(rng):
     load = np.array([2.0, 0.2, -0.4, 0.6, *0.01 * rng.normal(size=6)])
     Y = rng.normal(size=(60, 10))
@@ -282,33 +283,6 @@ def test_roots_are_those_of_one_dense_inverse(robot, prior):
     assert_roots_of_dense_inverse(known[-1:])
 
 
-def test_draws_scatter_as_stated(robot):
-    rng = np.random.default_rng(3)
-    truth, _ = widened(robot.link_names, robot.parameters)
-    clean, maps = with_readings(robot, smooth_motion(robot, 4.0), truth), whitening(truth)
-    ratios = {1e-4: [], 1.0: []}
-    for _ in range(DRAWS):
-        off = OFF * rng.normal(size=(len(truth), 10))
-        given = robot.with_parameters(truth + np.einsum('lij,lj->li', maps, off))
-        offsets = rng.normal(size=(len(robot.ft_sensors), 6))
-        noise = NOISE * rng.normal(size=clean.ft_readings.shape)
-        samples = replace(clean, ft_readings=clean.ft_readings + offsets + noise)
-        for weight, found in ratios.items():
-            identifier = RecursiveIdentifier(given, settings(robot, weight=weight, excited=0))
-            identifier.add(samples)
-            refit = identifier.refit()
-            for submodel in robot.submodels[1:]:
-                links = list(submodel.links)
-                error = (refit.parameters - truth)[links, 0].sum()
-                spread = refit.parameter_roots[links, 0].sum(axis=0)
-                found.append(error / np.linalg.norm(spread))
-    determined, drawn = (np.sqrt(np.mean(np.square(own))) for own in ratios.values())
-    # Four deviations of the root mean square of 6 x 16 draws of variance one.
-    assert determined == pytest.approx(1.0, abs=0.3)
-    # About ten combinations show OFF^2, and one of variance one is added to them.
-    assert 0.5 < drawn < 1.3
-
-
 def test_a_reference_temperature_is_an_offset(robot, rng):
     """A reading above it is a drift: what is subtracted at any temperature changes alike."""
     n = len(robot.ft_sensors)
@@ -337,19 +311,261 @@ def test_offsets_fit_the_prior_from_the_outside_in(robot, prior):
     offsets, blocks = {}, identifier.builder.blocks
     equations = identifier.builder.equations(samples)
     for block, kinds, memory in reversed([*zip(blocks, equations, identifier.memories)]):
-        n, names = block.unknowns.n_inertial, block.unknowns.names
-        parameters = prior[list(block.submodel.links)].reshape(-1)
-        new = [k for k, name in enumerate(names[n:], start=n) if name not in offsets]
-        known = [k for k in range(n, len(names)) if k not in new]
-        Y, y = [], []
-        for kind, part in kinds.items():
-            given = part.Y[:, known] @ [offsets[names[k]] for k in known] if known else 0.0
-            Y.append(part.Y[:, new] / memory.noise[kind])
-            y.append((part.y - part.Y[:, :n] @ parameters - given) / memory.noise[kind])
-        if new:
-            found = np.linalg.lstsq(np.concatenate(Y), np.concatenate(y), rcond=None)[0]
-            offsets |= dict(zip([names[k] for k in new], found.tolist(), strict=True))
+        if not kinds:
+            continue
+        names = [str(extra) for extra in block.unknowns.extras]
+        new = [k for k, name in enumerate(names) if name not in offsets]
+        known = np.array([offsets.get(name, 0.0) for name in names])
+        x = block.unknowns.join(prior[list(block.submodel.links)], known)
+        Y = np.concatenate([part.Y / memory.noise[kind] for kind, part in kinds.items()])
+        y = np.concatenate([part.y / memory.noise[kind] for kind, part in kinds.items()])
+        of_offsets = Y[:, block.unknowns.n_inertial :]
+        found = np.linalg.lstsq(of_offsets[:, new], y - Y @ x, rcond=None)[0]
+        offsets |= {names[k]: value for k, value in zip(new, found.tolist(), strict=True)}
     for sensor in robot.ft_sensors:
         wanted = [offsets[f'{sensor.name}.{part}'] for part in COMPONENTS]
         # The inner submodel counts a thousandth, and the weak prior a little.
         np.testing.assert_allclose(refit.offsets[sensor.name], wanted, atol=1e-4)
+
+
+# ---- Information state of one submodel
+
+FT_NOISE, EFFORT_NOISE, FRICTION = 0.02, 0.1, 0.3
+
+
+@pytest.fixture(scope='module')
+def humanoid():
+    return Robot.from_urdf(nested_humanoid_urdf(), fixed_link='root')
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
+
+
+def small_log(robot, seconds, rate=100.0, swing=0.8):
+    """Return samples with noise, offsets and friction of all joints."""
+    samples = smooth_motion(robot, seconds, rate=rate, seed=0, swing=swing)
+    samples = with_readings(robot, samples, robot.parameters)
+    rng = np.random.default_rng(0)
+    samples.ft_readings[:] += 3.0 + FT_NOISE * rng.normal(size=samples.ft_readings.shape)
+    efforts = FRICTION * samples.velocities
+    return replace(samples, efforts=efforts + EFFORT_NOISE * rng.normal(size=efforts.shape))
+
+
+def by_name(identifier, name):
+    return next(one for one in identifier.memories if one.name == name)
+
+
+def test_offsets_walk_by_the_root_of_time_and_equations_fade(humanoid, rng):
+    chosen = settings(humanoid, force_walk=0.3, half_life=8.0)
+    block = EquationBuilder(humanoid, chosen.equations).blocks[-1]
+    known = SubmodelMemory(block, humanoid.parameters[[*block.submodel.links]], chosen)
+    n = len(block.unknowns)
+    before = Information.of(rng.normal(size=(3 * n, n)), rng.normal(size=3 * n))
+
+    def covariance():
+        return np.linalg.inv(known.information.R.T @ known.information.R)
+
+    known.information = before
+    wanted = covariance()
+    wanted[known.offsets, known.offsets] += [0.81] * 3 + [0.0081] * 3
+    for seconds in (4.0, 0.0, 5.0):
+        known.drift(seconds)
+    np.testing.assert_allclose(covariance(), wanted, atol=DENSE)
+    known.information = before
+    for _ in range(4):
+        known.absorb(Information.empty(n), known.errors, 2.0)
+    faded = known.information
+    np.testing.assert_allclose(faded.R.T @ faded.R, 0.5 * before.R.T @ before.R, rtol=1e-10)
+    assert faded.count == pytest.approx(0.5 * before.count)
+    assert faded.energy == pytest.approx(0.5 * before.energy)
+    assert known.seconds == 8.0
+
+
+def test_single_samples_count_for_time_and_time_set_back_does_not(humanoid):
+    identifier = RecursiveIdentifier(humanoid, settings(humanoid, warm_up=3.0, half_life=300.0))
+    parts = equal_parts(small_log(humanoid, 60.0, rate=1.0), 1.0)
+    for part in parts:
+        identifier.add(part)
+        refit = identifier.refit()
+    thigh = by_name(identifier, 'thigh')
+    assert thigh.seconds == pytest.approx(60.0, rel=0.05)
+    assert 'thigh' in refit.refitted
+    assert set(thigh.noise) == set(thigh.block.kinds)
+    # A pause of an hour is no time with equations, and the way back strengthens no old ones.
+    late = parts[-1].take(slice(0, 1))
+    for hours in (3_600_000_000_000, -3_600_500_000_000):
+        late.stamp_ns[:] += hours
+        before, count = thigh.seconds, thigh.information.count
+        identifier.add(late)
+        assert 0.0 <= thigh.seconds - before <= 1.0
+        assert thigh.information.count <= count + len(thigh.block.kinds)
+        assert identifier.stamp_ns == int(late.stamp_ns[-1])
+
+
+def with_efforts(arm, **others):
+    choice = EquationChoice(efforts=arm.joint_names, friction=(Term.VISCOUS,))
+    return RecursiveIdentifier(arm, RecursionSettings(choice, **others))
+
+
+def test_efforts_that_come_late_are_used(arm):
+    samples = small_log(arm, 24.0)
+    samples.efforts[:800, arm.joint_names.index('elbow')] = np.nan
+    identifier = with_efforts(arm, half_life=600.0, gate=4.0, warm_up=3.0)
+    base = by_name(identifier, 'base')
+    for k, part in enumerate(equal_parts(samples, 1.0)):
+        identifier.add(part)
+        identifier.refit()
+        assert ('effort elbow' in base.noise) == (k >= 8)
+    assert base.noise['effort elbow'] < 3 * base.noise['effort shoulder']
+    assert np.isfinite(base.scales).all()
+
+
+def test_refit_with_friction_is_the_minimum_with_its_prior(arm):
+    identifier, samples = with_efforts(arm), small_log(arm, 4.0)
+    identifier.add(samples)
+    base = by_name(identifier, 'base')
+    # As large as all of the effort at 1 rad/s.
+    kinds = next(own for own in identifier.builder.equations(samples) if 'effort elbow' in own)
+    sizes = [np.sqrt(np.mean(kinds[f'effort {name}'].y ** 2)) for name in arm.joint_names]
+    np.testing.assert_allclose(base.scales, sizes, rtol=DENSE)
+    # Larger scales would not show.
+    base.scales = 0.1 * base.scales
+    found = joint_refit(known_of(identifier), 0.1)
+    assert_minimum(found, 0.1, np.random.default_rng(0), size=3e-5)
+
+
+@pytest.mark.parametrize(('gate', 'over'), [(2.0, 1.15), (4.0, 0.85)])
+def test_equations_are_rejected_from_the_gate_times_their_noise(humanoid, gate, over):
+    identifier = RecursiveIdentifier(humanoid, settings(humanoid, gate=gate))
+    samples = small_log(humanoid, 5.0)
+    loud = samples.ft_readings[400:]
+    # White noise is no offset that jumps, only larger than usual.
+    sensor = [s.name for s in humanoid.ft_sensors].index('arm_sensor')
+    more = np.random.default_rng(1).normal(size=(len(loud), 6))
+    loud[:, sensor] += FT_NOISE * np.sqrt((over * gate) ** 2 - 1.0) * more
+    changes = [change for part in equal_parts(samples, 1.0) for change in identifier.add(part)]
+    assert changes == ([('upper_arm', Change.TOUCHED)] if over > 1.0 else [])
+
+
+def test_base_deviations_are_those_of_all_submodels(humanoid):
+    identifier = identify(humanoid, humanoid.parameters, small_log(humanoid, 10.0))
+    identifier.refit()
+    known, values = known_of(identifier), identifier.base_values()
+    names = list(dict.fromkeys(name for one in known for name in one.block.unknowns.names))
+    columns = [[names.index(name) for name in one.block.unknowns.names] for one in known]
+    rows = [np.zeros((one.information.n, len(names))) for one in known]
+    for one, own, part in zip(known, columns, rows, strict=True):
+        part[:, own] = one.information.R
+    stacked = np.vstack(rows)
+    scales = np.linalg.norm(stacked, axis=0)
+    scales[scales == 0.0] = 1.0
+    root = np.linalg.pinv(stacked / scales, rcond=1e-9) / scales[:, None]
+    for one, own in zip(known, columns, strict=True):
+        found, unknowns = values[one.name], one.block.unknowns.names
+        determined = np.isfinite(found.deviations)
+        assert determined.sum() == found.rank > 10
+        grouping = identifier._bases[one.name][0].grouping
+        assert len(found.names) == len(grouping) and grouping.shape[1] == len(unknowns)
+        wanted = np.linalg.norm(grouping @ root[own], axis=1)
+        np.testing.assert_allclose(found.deviations[determined], wanted[determined], rtol=1e-6)
+    # At rest, in one pose, a weight and an offset are the same.
+    identifier = identify(humanoid, humanoid.parameters, small_log(humanoid, 6.0, swing=0.0))
+    identifier.refit()
+    values = identifier.base_values()
+    assert len(values) == 3
+    for one in values.values():
+        assert np.isinf(one.deviations).all()
+        assert 0 < one.rank < len(one.names)
+
+
+# ---- Tracked offsets
+
+ALL = np.ones(6, dtype=bool)
+# Sums of two or three numbers of about ten.
+ROUND_OFF = 1e-13
+
+
+@pytest.fixture
+def tracker():
+    """Return a tracker that has subtracted ten of each for long."""
+    tracker, ten = OffsetTracker(6, 0.1 / DRIFT), np.full(6, 10.0)
+    first = tracker.proposed(ten, np.zeros(6), ALL, 0.0)
+    # Offsets that are determined for the first time are taken at once.
+    assert (first.values == 10.0).all()
+    for seconds in (0.0, MAX_INTERVAL, MAX_INTERVAL):
+        tracker.now = tracker.proposed(ten, ten, ALL, seconds)
+    return tracker
+
+
+def ask(tracker, found, before, seconds=1.0, determined=ALL):
+    """Return what is proposed, and take it."""
+    pair = np.broadcast_to(found, 6), np.broadcast_to(before, 6)
+    tracker.now = tracker.proposed(*pair, determined, seconds)
+    return tracker.now.values
+
+
+def test_tracker_follows_at_drift_rate(tracker):
+    asked = np.array([13.0, 10.0, 6.0, 10.0, 9.0, 10.0])
+    # Along the way there: 5 N, 1 Nm.
+    wanted = [10.12, 10.0, 9.84, 10.0, 9.98, 10.0]
+    # A proposal changes nothing.
+    for _ in range(2):
+        found = tracker.proposed(asked, asked, ALL, 2.0).values
+        np.testing.assert_allclose(found, wanted, atol=ROUND_OFF)
+    for _ in range(60):
+        ask(tracker, asked, asked, 2.0)
+    np.testing.assert_allclose(tracker.now.values, asked, atol=ROUND_OFF)
+    # Long intervals count as MAX_INTERVAL, time set back as none.
+    far = np.full(6, 1e6)
+    short, long, back = (
+        tracker.proposed(far, far, ALL, seconds).values for seconds in (MAX_INTERVAL, 1e4, -5.0)
+    )
+    np.testing.assert_array_equal(long, short)
+    np.testing.assert_allclose(back, asked, atol=ROUND_OFF)
+
+
+def test_tracker_begins_with_the_mean(rng):
+    tracker = OffsetTracker(6, 0.0)
+    swaying = 10.0 + rng.normal(size=(round(SETTLING), 6))
+    for values in swaying:
+        ask(tracker, values, values)
+    # The first one counts for no time yet.
+    np.testing.assert_allclose(tracker.now.values, swaying[1:].mean(axis=0), atol=ROUND_OFF)
+    for _ in range(2):
+        before = tracker.now.values
+        ask(tracker, 1e3, 1e3)
+    np.testing.assert_array_equal(tracker.now.values, before)
+
+
+def test_tracker_takes_what_parameters_change(tracker):
+    np.testing.assert_array_equal(ask(tracker, 13.0, 10.0), 13.0)
+    # Back again while a push acts, which is hidden no faster than a drift; but not away from the
+    # readings.
+    for found, before, sign in ((-10.0, -7.0, -1.0), (30.0, 33.0, 1.0)):
+        pair = np.full(6, found), np.full(6, before)
+        values = tracker.proposed(*pair, ALL, 1.0).values
+        start = 10.0 if sign < 0.0 else 13.0
+        np.testing.assert_allclose(values[:3], start + sign * 0.1 / 3**0.5)
+
+
+@pytest.mark.parametrize('push', [20.0, -20.0])
+def test_swaying_parameters_hide_no_push(tracker, rng, push):
+    sways = 0.3 * rng.normal(size=(21, 6))
+    for before, after in pairwise(sways):
+        found = ask(tracker, 10.0 + push + after, 10.0 + push + before)
+    # A drift of 20 s, and from one end of the sways to the other.
+    hidden = np.linalg.norm(found[:3] - 10.0)
+    assert hidden < 20.0 * 0.1 + np.linalg.norm(np.ptp(sways[:, :3], axis=0))
+
+
+def test_offsets_that_are_forgotten_or_without_equations(tracker):
+    tracker.forget(np.arange(3))
+    found = ask(tracker, 20.0, 20.0)
+    np.testing.assert_array_equal(found[:3], 20.0)
+    assert (found[3:] < 10.1).all()
+    # What is not determined changes with parameters only.
+    np.testing.assert_array_equal(ask(tracker, 25.0, 20.0, determined=~ALL), found + 5.0)
+    found, nothing = tracker.now.values, np.full(6, np.nan)
+    np.testing.assert_array_equal(ask(tracker, nothing, nothing, determined=~ALL), found)

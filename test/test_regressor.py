@@ -4,7 +4,7 @@
 Regressors of wrenches and torques, what they determine, and base parameters.
 
 Against the thesis written out (brute_force.py) and known ranks. Not covered: the WAM, friction and
-the conditioning of its columns, see `test_wam7`.
+the conditioning of its columns, see `test_base_parameters`.
 """
 
 from pathlib import Path
@@ -181,7 +181,7 @@ def test_short_levers_are_levers():
     assert shapes[0] == shapes[1]
 
 
-# Predictions; bolted robots are in test_check_identifiable.py
+# Predictions; bolted robots are in test_base_parameters.py
 
 
 def test_measured_quantities_decide_what_can_be_predicted(nested_humanoid, arm_with_wrist_sensor):

@@ -7,7 +7,6 @@ Last, coverage from noisy messages to results. Not covered: errors that stay, su
 and wrong models; stamps that jitter; noise that is not white; momentum (test_momentum_check.py).
 """
 
-from dataclasses import replace
 from itertools import count
 
 import numpy as np
@@ -16,7 +15,6 @@ from robots import nested_humanoid_urdf, random_sample
 
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, ShapeError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -24,87 +22,17 @@ from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch, SensorState
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.derivatives import (
-    gyroscope_differentiator,
     joint_differentiator,
     smoother,
 )
-from inertial_estimation.signals.kalman import KalmanFilter
-from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
 from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.deviations import LiveUncertainty, Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import (
-    NoiseModel,
-    covariance_root,
     filter_weights,
     imu_covariance,
     joint_covariance,
 )
 from inertial_estimation.uncertainty.stream_noise import MomentumNoise, stream_noise
-
-RATE, LAG, DEVIATION = 500.0, 10, 2e-4
-# Weights of a filter that forgets gradually, cut off.
-CUT = 3e-3
-FILTERS = {
-    'savitzky_golay': lambda delay: SavitzkyGolayFilter(1, 0.1),
-    'kalman': lambda delay: KalmanFilter(1, DEVIATION, 3.0, delay),
-}
-
-
-@pytest.mark.parametrize(
-    ('name', 'lag', 'smooth'),
-    [('savitzky_golay', 0, True), ('savitzky_golay', LAG, False), ('kalman', LAG, True)],
-)
-def test_weights_are_those_of_the_filter(name, lag, smooth, rng):
-    """Products of weights are covariances; how often they hold is counted below."""
-    delay, noise = lag / RATE, rng.normal(0.0, DEVIATION, 256)
-    differentiator = FILTERS[name](delay)
-    weights = filter_weights(FILTERS[name](delay), RATE, delay=delay, smooth=smooth)
-    for k, value in enumerate(noise):
-        differentiator.append(round((k + 1) * 1e9 / RATE), np.array([value]))
-    signals = np.array(differentiator.evaluate_at(round((len(noise) - lag) * 1e9 / RATE)))[:, 0]
-    if not smooth:
-        signals[0] = noise[-1 - lag]
-    covariance = joint_covariance(DEVIATION, weights)
-    np.testing.assert_allclose(covariance, DEVIATION**2 * weights @ weights.T, rtol=1e-9)
-    errors = (weights @ noise[-weights.shape[1] :] - signals) / np.sqrt(np.diag(covariance))
-    np.testing.assert_allclose(errors, 0.0, atol=CUT)
-    # A gyroscope has the first two of the signals.
-    turns = imu_covariance(DEVIATION, 1.0, weights)[::2, ::2]
-    np.testing.assert_allclose(turns, covariance[:2, :2], rtol=1e-9)
-
-
-def test_unfiltered_signals_are_those_of_the_nearest_sample():
-    weights = filter_weights(SavitzkyGolayFilter(1, 0.2), 99.1, delay=0.05, smooth=False)
-    assert weights[0, -1 - round(0.05 * 99.1)] == 1.0
-
-
-def test_roots_of_singular_covariances(rng):
-    parts = rng.normal(size=(50, 3, 3))
-    parts[10:20, :, 1:] = 0.0
-    parts[20:30, 1] = 0.0
-    parts[30:40] *= np.array([1e-6, 1.0, 1e4])[:, None]
-    parts[40:45] = 0.0
-    covariances = parts @ parts.swapaxes(1, 2)
-    roots = covariance_root(0.5 * (covariances + covariances.swapaxes(1, 2)))
-    assert not np.triu(roots, 1).any()
-    size = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
-    error = roots @ roots.swapaxes(1, 2) - covariances
-    assert (np.abs(error) <= 1e-9 * size[:, :, None] * size[:, None]).all()
-
-
-def test_impossible_noise_is_refused():
-    good = NoiseModel(np.eye(3)[None], np.eye(3)[None], np.ones((3, 6)))
-    for change, error in (
-        ({'fts': np.ones((3, 5))}, ShapeError),
-        ({'fts': -np.ones((3, 6))}, ConfigError),
-        ({'joints': np.triu(np.ones((1, 3, 3)))}, ConfigError),
-        ({'imus': 2 * np.ones((1, 3, 3)) - np.eye(3)}, ConfigError),
-    ):
-        with pytest.raises(error):
-            replace(good, **change)
-
-
-# ---- Streams -----------------------------------------------------------------------------------
 
 JOINT_RATE, IMU_RATE, FT_RATE = 400.0, 200.0, 100.0
 FT_NOISE = [0.1, 0.2, 0.3, 0.004, 0.005, 0.006]
@@ -168,33 +96,12 @@ def test_noise_is_that_of_the_filters_at_their_rates():
     assert_rows(noise.model.imus, imu_covariance(4e-3, accelerometer, imus))
     assert_rows(noise.model.fts[1:2], np.array(FT_NOISE) * np.linalg.norm(fts[0]))
     assert noise.joints.all() and noise.imus.all() and noise.fts.all()
-
-
-def test_accelerations_that_are_not_filtered_have_no_noise():
-    zero = {'joint_states.acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
-    noise = noise_of(settings_of(**zero))
-    assert noise.joints.all() and noise.imus.all()
-    assert_rows(noise.model.imus, np.diag([4e-3**2, 0.07**2, 0.0]))
-
-
-def test_velocities_of_messages_and_accelerometers_need_no_filter():
-    measures = {'joint_states.velocity_source': 'message', 'imu.hip.measures': 'accelerometer'}
-    settings = settings_of(**HIP, **measures)
-    robot = robot_of(settings)
-    rates = rates_of(robot)._replace(imus=np.array([IMU_RATE, 20.0]))
-    noise = stream_noise(settings, robot, rates)
-    weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE)
-    whole = joint_covariance(2e-4, weights)
-    whole[1], whole[:, 1] = 0.0, 0.0
-    assert_rows(noise.model.joints, whole + np.diag([0.0, 0.05**2, 0.0]))
-    zero = {'joint_states.velocity_source': 'filter', 'joint_states.acceleration_source': 'zero'}
-    neglected = noise_of(settings_of(**zero)).model.joints
-    assert not neglected[:, 2].any() and not neglected[:, :, 2].any()
-    weights = filter_weights(gyroscope_differentiator(settings, 4e-3), IMU_RATE)
-    assert_rows(noise.model.imus[:1], imu_covariance(4e-3, 0.07, weights))
-    assert_rows(noise.model.imus[1:, 1:, 1:], np.diag([0.04, 0.0]))
-    np.testing.assert_array_equal(noise.model.fts[1], FT_NOISE)
-    assert noise.imus.all()
+    # Unfiltered signals are those of the nearest sample.
+    weights = filter_weights(smoother(settings), 99.1, delay=0.05, smooth=False)
+    assert weights[0, -1 - round(0.05 * 99.1)] == 1.0
+    # Velocities of messages err on their own.
+    own = noise_of(settings_of(**{'joint_states.velocity_source': 'message'})).model.joints
+    assert own[:, 0, 2].all() and not own[:, 1, [0, 2]].any()
 
 
 @pytest.mark.parametrize('rate', [np.nan, 30.0], ids=['unknown', 'too low for the window'])
@@ -331,6 +238,12 @@ CASES = {
         'filter.smooth_readings': True,
         'imus': ['h1', 'h2', 'c'],
         **HEAD,
+    },
+    'no accelerations': {
+        'filter.smooth_readings': True,
+        'joint_states.velocity_source': 'filter',
+        'joint_states.acceleration_source': 'zero',
+        'angular_acceleration_source': 'zero',
     },
 }
 

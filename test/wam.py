@@ -90,10 +90,6 @@ class WamArm:
         ddq = np.gradient(dq, 1 / RATE, axis=0)
         return q[EDGE:-EDGE], dq[EDGE:-EDGE], ddq[EDGE:-EDGE]
 
-    def equations(self, number):
-        """Return the torque equations of a reference trajectory, (n, 98), at 20 Hz."""
-        return self.regressor(*(x[::5] for x in self.trajectory(number))).reshape(-1, 98)
-
     def bounds(self, everything):
         """Return bounds that friction and drive inertia are positive, and those of Table 7."""
         extras = np.tile([[0.0, np.inf]] * 3 + [[-np.inf, np.inf]], (7, 1))

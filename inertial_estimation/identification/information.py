@@ -165,10 +165,7 @@ class Information:
 def _of_triangle(triangle: Array, energy: float, count: float) -> Information:
     """Return the information of a triangle, whose corner is a residual."""
     R, rho = np.triu(triangle[:-1, :-1]), triangle[:-1, -1]
-    # With positive diagonal the triangle of equations is unique.
-    signs = np.where(np.diag(R) < 0.0, -1.0, 1.0)
-    energy += float(triangle[-1, -1]) ** 2
-    return Information(signs[:, None] * R, signs * rho, energy, count)
+    return Information(R, rho, energy + float(triangle[-1, -1]) ** 2, count)
 
 
 def weighted_sum(parts: Iterable[Information], weights: Iterable[float]) -> Information:

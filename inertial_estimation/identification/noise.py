@@ -82,8 +82,7 @@ def _search(
             return NoiseLevels(found, own, tuple(notes))
         rows = own if prior is None else own.merge(prior)
         space = RowSpace.of(rows.R)
-        x = space.solve(rows.rho)
-        whitening = space.directions / space.scales[:, None] / space.strengths
+        x, whitening = space.solve(rows.rho), space.inverse_root()
         used = {
             name: float(np.sum((part.R @ whitening / found[name]) ** 2))
             for name, part in left.items()

@@ -175,13 +175,12 @@ def joint_covariance(
     return covariance
 
 
-def imu_covariance(gyroscope: float, accelerometer: float, weights: Array | None = None) -> Array:
+def imu_covariance(gyroscope: float, accelerometer: float, weights: Array) -> Array:
     """
     Return the noise of an IMU whose angular acceleration is filtered from its gyroscope.
 
     gyroscope [rad/s]; accelerometer [m/s^2]; weights (3, count); returns (3, 3).
     """
-    covariance = np.diag(np.square([gyroscope, accelerometer, 0.0]))
-    if weights is not None:
-        covariance[::2, ::2] = gyroscope**2 * (weights[:2] @ weights[:2].T)
+    covariance = np.diag(np.square([0.0, accelerometer, 0.0]))
+    covariance[::2, ::2] = gyroscope**2 * (weights[:2] @ weights[:2].T)
     return covariance

@@ -7,7 +7,7 @@ Identification on the manifold of consistent parameters [M 20-24].
 
 over a triangle B of each link, ``1 + S = B B'`` in the metric of the prior (`divergence`): all
 triangles are consistent. Steps are damped Newton's with exact second derivatives, from the prior
-on, so that the answer is usable whenever a budget ends. They go along a line of parameters, in
+on, so that the answer is usable whenever the steps end. They go along a line of parameters, in
 which the equations are linear, or of triangles, whichever is better. The weight decreases to the
 stated one.
 """
@@ -45,16 +45,17 @@ MAX_EDGE_SHARE = 0.9
 """Share of the way to the edge of the cone that a step may go."""
 MIN_SHARE = 2e-6
 """Eigenvalue over the prior of a link at the edge of consistency."""
+MAX_STEPS = 200
 _ROW, _COLUMN = np.tril_indices(4)
 _UNIT = np.zeros((10, 4, 4))
 _UNIT[range(10), _ROW, _COLUMN] = 1.0
 _SAME_COLUMN = _COLUMN[:, None] == _COLUMN
 
 
-def _manifold(problem: Problem, weight: float, *, max_iterations: int = 200) -> Answer:
+def _manifold(problem: Problem, weight: float) -> Answer:
     """Minimise the objective on the manifold."""
     objective = ManifoldObjective(Coordinates.of(problem), weight)
-    best, used, stuck = _descend(objective, max_iterations)
+    best, used, stuck = _descend(objective)
     at, u, decrease = objective.at, objective.coordinates(best.y), _newton(best, MIN_DAMPING)[1]
     shapes = at.shapes(u)
     shares = 1.0 + np.linalg.eigvalsh(shapes)[:, 0]
@@ -176,13 +177,13 @@ def _newton(place: Place, damping: float) -> tuple[Array, float]:
     return np.zeros_like(place.y), np.inf
 
 
-def _descend(aim: ManifoldObjective, budget: int) -> tuple[Place, int, bool]:
+def _descend(aim: ManifoldObjective) -> tuple[Place, int, bool]:
     """Return the best place, the steps to it, and whether no step from there was better."""
     best, least = aim.start, aim.value(aim.start)
     now = max(aim.weight, FIRST_WEIGHT * least)
     objective = replace(aim, weight=now)
     place, damping = objective.place(best), MIN_DAMPING
-    for used in range(budget):
+    for used in range(MAX_STEPS):
         step, expected = _newton(place, damping)
         if expected <= NEXT_WEIGHT * now and now > aim.weight:
             now = max(now / 10.0, aim.weight)
@@ -204,4 +205,4 @@ def _descend(aim: ManifoldObjective, budget: int) -> tuple[Place, int, bool]:
             damping = max(10.0 * damping, DAMPING)
             if damping > MAX_DAMPING:
                 return aim.place(best), used, True
-    return aim.place(best), budget, False
+    return aim.place(best), MAX_STEPS, False

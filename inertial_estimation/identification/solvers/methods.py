@@ -30,7 +30,7 @@ from scipy.linalg import block_diag, solve_triangular
 from inertial_estimation.errors import NameNotFound
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Grade, Identification, Problem
-from inertial_estimation.identification.row_space import RowSpace, numerical_rank
+from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.solvers.cone_newton import minimise_within
 from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import (
@@ -84,8 +84,7 @@ def _quadratic(distance: Distance, problem: Problem, weight: float) -> Answer:
     size = np.linalg.norm(at.factor) * np.linalg.norm(at.target)
     optimality = float(np.linalg.norm(gradient) / size) if size > 0.0 else 0.0
     return Answer(
-        at.unknowns(u), optimality, _grade(optimality), coordinates=at, prior_rows=lambda: pull,
-        rank=numerical_rank(at.gram),
+        at.unknowns(u), optimality, _grade(optimality), coordinates=at, prior_rows=lambda: pull
     )  # fmt: skip
 
 
@@ -100,9 +99,8 @@ def _entropic(problem: Problem, weight: float) -> Answer:
     rows = at.with_rows(np.sqrt(weight) * np.eye(len(at.drawn))[extras])
     found = minimise_within(problem, rows, weight, small=weight)
     return Answer(
-        at.unknowns(found.u), found.gap, found.grade, found.iterations, (),
-        numerical_rank(at.gram), at,
-        lambda: at.prior_rows(weight, at.shapes(found.u)),
+        at.unknowns(found.u), found.gap, found.grade, found.iterations, coordinates=at,
+        prior_rows=lambda: at.prior_rows(weight, at.shapes(found.u)),
     )  # fmt: skip
 
 

@@ -1,20 +1,24 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Base parameters of consistent parameters: Table 1 of S, certificates, corrections.
+Base parameters: ``check URDF --identifiable``, then which ones belong to consistent parameters.
 
-Then stated base parameters: reading, verdicts, and ``check URDF --base-parameters``.
+Table 1 of S, certificates, corrections; stated values and ``check URDF --base-parameters``. Last
+the WAM of S, its base parameters and Table 6; its measured torques were never published.
 """
 
 import json
 
 import numpy as np
 import pytest
+from identification_problems import random_bodies
+from robots import arm_with_wrist_sensor_urdf, two_link_urdf
 from shared_data import SHARED
-from wam import link_symbols, table
+from wam import WAM, WamArm, link_symbols, table
 
 from inertial_estimation import Bounds, Unknowns, submodel_regressors
 from inertial_estimation.cli import main
+from inertial_estimation.cli.identifiable import check_identifiable, source_of_urdf
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.feasibility import (
     Consistency,
@@ -23,10 +27,76 @@ from inertial_estimation.identification.feasibility import (
     check_stated,
     read_base_parameters,
 )
-from inertial_estimation.identification.solvers.divergence import parameters_of
-from inertial_estimation.model.base_parameters import BaseParameters
+from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 from inertial_estimation.model.identifiable import null_space, random_states
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.tree import decompose
+
+ARM = """
+robot: {fixed_link: base}
+log: {time: t, joints: [shoulder, elbow, lift], positions: {columns: [a, b, c], unit: rad}}
+"""
+
+
+def identifiable(urdf, *more):
+    return main(['check', str(urdf), '--identifiable', *map(str, more)])
+
+
+def test_floating_robot_needs_no_efforts_and_a_bolted_one_does(tmp_path, capsys):
+    urdf, out = tmp_path / 'robot.urdf', tmp_path / 'out.json'
+    urdf.write_text(two_link_urdf())
+    assert identifiable(urdf, '--fixed-link', 'body', '--json', out) == 1
+    assert capsys.readouterr().err.count('\n') == 1 and not out.exists()
+    assert identifiable(urdf, '--fixed-link', 'body', '--efforts', 'all') == 0
+    shown = capsys.readouterr().out
+    assert 'Never identifiable' in shown
+    assert any('body' in line and 'all' in line for line in shown.splitlines())
+    assert identifiable(urdf, '--json', out) == 0
+    assert 'body.m + arm.m' in capsys.readouterr().out
+    found = json.loads(out.read_text())
+    (submodel,) = found['submodels']
+    assert found['rank'] == submodel['rank'] == len(submodel['base_parameters']) == 10 + 7
+    assert submodel['never'] == []
+    assert set(found['predictions']['torques_lacking'].values()) == {0}
+
+
+def test_known_ground_is_that_of_identify(tmp_path, capsys):
+    path, out = tmp_path / 'arm.urdf', tmp_path / 'out.json'
+    path.write_text(arm_with_wrist_sensor_urdf())
+    more = ('--config', tmp_path / 'rows.yaml', '--json', out)
+    plate = 'external: {base: [0, 0, 0, 0, 0, 0]}'
+    robot = Robot.from_urdf(path, fixed_link='base')
+    base = 10 * 4 - null_space(robot, robot.submodels[0]).shape[1]
+    for rows, submodels, lacking in (
+        ('{wrenches: true}', {'base': 0, 'tool': 10}, True),
+        (f'{{{plate}}}', {'base': base, 'tool': 10}, False),
+        # The tool is a part of the slider then.
+        (f'{{{plate}, base_link: true}}', {'base': base}, False),
+    ):
+        (tmp_path / 'rows.yaml').write_text(ARM + f'rows: {rows}')
+        assert identifiable(path, *more) == 0
+        found = json.loads(out.read_text())
+        assert {one['name']: one['rank'] for one in found['submodels']} == submodels
+        assert (found['predictions']['wrenches_lacking']['base'] > 0) == lacking
+    capsys.readouterr()
+
+
+def test_efforts_and_a_wrist_sensor_of_an_arm(shared_models):
+    urdf = (shared_models / 'panda_wrist_ft.urdf').read_text()
+    arm = check_identifiable(*source_of_urdf(urdf, efforts=['all'], fixed_link='panda_link0'))
+    base, hand = arm['submodels']
+    # Seven for each joint; of the first one only the inertia about its axis.
+    assert (base['rank'], hand['rank']) == (43, 14)
+    assert 'panda_link0.m' in base['never']
+    assert arm['predictions']['torques_lacking']['panda_joint1'] == 0
+    assert arm['predictions']['wrenches_lacking']['panda_link0'] > 0
+    assert any('mimic' in note for note in arm['notes'])
+    alone = check_identifiable(*source_of_urdf(urdf, fixed_link='panda_link0'))
+    assert [one['rank'] for one in alone['submodels']] == [0, 14]
+    assert alone['predictions']['torques_lacking']['panda_joint1'] > 0
+
+
+# ---- Consistency
 
 TABLE_1 = SHARED / 'data' / 'papers' / 'seed003_table1_3link.csv'
 FULL, PHYSICAL = Consistency.FULL, Consistency.PHYSICAL
@@ -82,12 +152,6 @@ def beyond(certificate, values):
     return certificate.offset - certificate.normal @ values
 
 
-def consistent_unknowns(rng, n):
-    """Return unknowns of three strictly consistent links, (n, 30)."""
-    roots = rng.normal(size=(n, 3, 4, 6))
-    return parameters_of(roots @ np.swapaxes(roots, -1, -2)).reshape(n, 30)
-
-
 @pytest.mark.parametrize('consistency', Consistency)
 def test_certificates_are_proofs_without_the_solver(table1, consistency, rng):
     stated = table1.values('beta_t2')
@@ -105,7 +169,7 @@ def test_certificates_are_proofs_without_the_solver(table1, consistency, rng):
         matrices = consistency.matrix(table1.unknowns.split(x)[0])
         traces = sum(np.trace(Z @ M) for Z, M in zip(proof.multipliers, matrices, strict=True))
         assert proof.normal @ table1.base.of(x) == pytest.approx(traces, abs=SOLVER)
-    for x in consistent_unknowns(rng, 50):
+    for x in random_bodies(rng, 150).reshape(50, 30):
         assert beyond(proof, table1.base.of(x)) < SOLVER
 
 
@@ -186,54 +250,6 @@ def text_of(combinations, values):
     return '\n'.join(['combination,value', *lines])
 
 
-def names_below_zero(read):
-    names = read.base.combinations(read.unknowns.names)
-    return [name for name, below in zip(names, read.below_zero, strict=True) if below]
-
-
-@pytest.mark.parametrize('consistency', Consistency)
-def test_friction_alone_does_not_change_the_verdict(robot, torque_base, consistency):
-    combinations, values = torque_base
-    extras = {
-        'elbow.viscous': -0.2,
-        'lift.coulomb': -0.1,
-        'shoulder.viscous + 0.5 lift.viscous': -0.3,
-        'elbow+shoulder.viscous': -0.1,
-        'shoulder.coulomb': 0.4,
-        'shoulder.offset': -2.0,
-        'elbow.coulomb - lift.drive_inertia': -1.0,
-    }
-    text = text_of([*combinations, *extras], [*values, *extras.values()])
-    read = read_base_parameters(text, robot)
-    owners = {extra.of for extra in read.unknowns.extras}
-    assert owners == {*robot.joint_names, 'elbow+shoulder'}
-    assert check_stated(robot, read, consistency).verdict is Verdict.FEASIBLE
-    assert names_below_zero(read) == list(extras)[:4]
-
-
-def test_drive_inertia_among_parameters_of_links_is_not_negative(robot, torque_base):
-    """The base turns about the same axis, about which its inertia is positive."""
-    combinations, values = torque_base
-    k = next(k for k, name in enumerate(combinations) if name.startswith('upper.Izz'))
-    names = [*combinations]
-    names[k] += ' + shoulder.drive_inertia'
-    for added, verdict in ((0.5, Verdict.FEASIBLE), (-10.0, Verdict.INFEASIBLE)):
-        text = text_of(names, values + added * np.eye(len(values))[k])
-        read = read_base_parameters(text, robot)
-        assert names_below_zero(read) == []
-        assert check_stated(robot, read).verdict is verdict
-
-
-def test_only_identifiable_combinations_may_be_stated(robot):
-    """The wrist sensor determines all parameters of the tool, torques not all of the lower arm."""
-    read = read_base_parameters('combination,value\ntool.Ixx,0.50', robot)
-    assert read.rounding.tolist() == [0.005]
-    assert check_stated(robot, read).verdict is Verdict.FEASIBLE
-    with pytest.raises(ModelError) as error:
-        read_base_parameters('combination,value\nlower.Iyy,0.5', robot)
-    assert 'lower' in str(error.value)
-
-
 @pytest.fixture
 def run(robot, tmp_path):
     """Return a function that checks text with the command; its exit code and its JSON."""
@@ -246,6 +262,43 @@ def run(robot, tmp_path):
         return main([str(word) for word in words]), json.loads(out.read_text())
 
     return call
+
+
+def test_friction_alone_does_not_change_the_verdict(torque_base, run):
+    combinations, values = torque_base
+    extras = {
+        'elbow.viscous': -0.2,
+        'lift.coulomb': -0.1,
+        'shoulder.viscous + 0.5 lift.viscous': -0.3,
+        'elbow+shoulder.viscous': -0.1,
+        'shoulder.coulomb': 0.4,
+        'shoulder.offset': -2.0,
+        'elbow.coulomb - lift.drive_inertia': -1.0,
+    }
+    _, found = run(text_of([*combinations, *extras], [*values, *extras.values()]))
+    assert found['full']['verdict'] == found['physical']['verdict'] == 'feasible'
+    assert list(found['below_zero']) == list(extras)[:4]
+
+
+def test_drive_inertia_among_parameters_of_links_is_not_negative(torque_base, run):
+    """The base turns about the same axis, about which its inertia is positive."""
+    combinations, values = torque_base
+    k = next(k for k, name in enumerate(combinations) if name.startswith('upper.Izz'))
+    names = [*combinations]
+    names[k] += ' + shoulder.drive_inertia'
+    for added, verdict in ((0.5, 'feasible'), (-10.0, 'infeasible')):
+        _, found = run(text_of(names, values + added * np.eye(len(values))[k]))
+        assert found['full']['verdict'] == verdict and not found['below_zero']
+
+
+def test_only_identifiable_combinations_may_be_stated(robot):
+    """The wrist sensor determines all parameters of the tool, torques not all of the lower arm."""
+    read = read_base_parameters('combination,value\ntool.Ixx,0.50', robot)
+    assert read.rounding.tolist() == [0.005]
+    assert check_stated(robot, read).verdict is Verdict.FEASIBLE
+    with pytest.raises(ModelError) as error:
+        read_base_parameters('combination,value\nlower.Iyy,0.5', robot)
+    assert 'lower' in str(error.value)
 
 
 def test_infeasible_values_come_with_proof_and_nearest(torque_base, run, capsys):
@@ -274,3 +327,62 @@ def test_negative_friction_is_judged_beside_the_cones(torque_base, run, capsys, 
     assert found['full']['verdict'] == found['physical']['verdict'] == 'feasible'
     wanted = {'value': -0.2, 'deviation': float(deviation), 'may_be_zero': code == 0}
     assert found['below_zero']['elbow.viscous'] == wanted
+
+
+# Groupings are products of a few lengths with few digits.
+ROUND_OFF = 1e-12
+
+
+@pytest.fixture(scope='module')
+def arm():
+    if not WAM.is_dir():
+        pytest.skip('needs ../shared/data')
+    return WamArm()
+
+
+def test_base_parameters_are_those_of_table_3(arm):
+    rng = np.random.default_rng(3)
+    q, dq, ddq = rng.uniform(-3, 3, (60, 7)), *rng.normal(size=(2, 60, 7))
+    W, published = arm.regressor(q, 2 * dq, 5 * ddq).reshape(-1, 98), arm.table3
+    found = BaseParameters.of_regressor(W, conditioning_order(7, 28))
+    assert found.rank == published.rank == 69
+    ours, theirs = (np.argsort(base.independent) for base in (found, published))
+    np.testing.assert_array_equal(found.independent[ours], published.independent[theirs])
+    np.testing.assert_allclose(found.grouping[ours], published.grouping[theirs], atol=ROUND_OFF)
+    # So are the CAD values of Table 6, of which four digits are printed.
+    x = np.concatenate([arm.cad_parameters.reshape(-1), np.zeros(28)])
+    known = [row for row in arm.table6 if row['cad_without_Ia']]
+    values = published.of(x)[[int(row['index']) - 1 for row in known]]
+    printed = [float(row['cad_without_Ia']) for row in known]
+    np.testing.assert_allclose(values, printed, rtol=6e-4, atol=5e-10)
+
+
+def check_table6(arm, column, consistency, everything=False, rounded=False):
+    values = np.array([float(row[column]) for row in arm.table6])
+    # Four digits are printed.
+    half_digit = 0.5 * 10.0 ** (np.floor(np.log10(np.abs(values))) - 3)
+    found = check_base_parameters(
+        arm.table3, values, arm.unknowns, consistency=consistency,
+        bounds=arm.bounds(everything), rounding=half_digit if rounded else None,
+    )  # fmt: skip
+    return found, values, half_digit
+
+
+@pytest.mark.parametrize('everything', [False, True])
+def test_published_estimate_is_only_feasible_for_the_larger_cone(arm, everything):
+    (physical, *_), (full, values, half_digit) = (
+        check_table6(arm, 'fbpe_ols_extra', kind, everything=everything, rounded=True)
+        for kind in (PHYSICAL, FULL)
+    )
+    assert physical.verdict is Verdict.FEASIBLE
+    assert full.verdict is Verdict.INFEASIBLE
+    assert full.margin == pytest.approx(-1.1e-2, rel=0.05)
+    proof = full.certificate
+    assert proof.normal @ values + np.abs(proof.normal) @ half_digit < proof.offset
+
+
+def test_published_ols_is_infeasible_at_the_published_distance(arm):
+    found, *_ = check_table6(arm, 'ols', PHYSICAL)
+    assert found.verdict is Verdict.INFEASIBLE
+    squared = arm.model['published']['notebook']['BPFC_squared_distance']
+    assert found.distance**2 == pytest.approx(squared, rel=1e-3)
