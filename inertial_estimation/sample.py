@@ -174,7 +174,6 @@ class SampleBatch:
         return Sample(int(stamp), *arrays)
 
     def _at(self, rows: int | slice | NDArray[np.intp]) -> Iterator[Any]:
-        """Yield the rows of each field."""
         for field in fields(self):
             value = getattr(self, field.name)
             yield None if value is None else value[rows]

@@ -26,6 +26,11 @@ INERTIAL = (
 # Shapes
 
 
+def to_unit(box, points):
+    """Return points as shares of the half lengths of a box."""
+    return (points - box.L_H_S[:3, 3]) @ box.L_H_S[:3, :3] / box.half_lengths
+
+
 def tag(kind, shape, origin='xyz="0 0 0"'):
     return f'<{kind}><origin {origin}/><geometry>{shape}</geometry></{kind}>'
 
@@ -62,7 +67,7 @@ def test_box_of_a_lumped_link_is_where_its_joint_puts_it():
     np.testing.assert_allclose(found.box.L_H_S[:3, 3], [0, 0.1, 0.3], atol=ROUND_OFF)
     np.testing.assert_allclose(found.box.half_lengths, [0.1, 0.05, 0.2], atol=ROUND_OFF)
     np.testing.assert_allclose(np.ptp(found.vertices, axis=0), [0.1, 0.2, 0.4], atol=ROUND_OFF)
-    np.testing.assert_allclose(found.box.to_unit(found.vertices) ** 2, 1.0, atol=1e-9)
+    np.testing.assert_allclose(to_unit(found.box, found.vertices) ** 2, 1.0, atol=1e-9)
     # Distances regard links of the URDF that have visual geometry only.
     both = shapes_of(tag('visual', '<sphere radius="9"/>'), box).by_link['forearm']
     assert [part.kind for part in both.parts] == ['box', 'sphere']
@@ -78,7 +83,7 @@ def test_points_of_round_shapes_fill_them_to_the_ends():
         found = shapes_of(tag('visual', shape)).by_link['forearm']
         half_lengths = [0.1, 0.1, half_length]
         np.testing.assert_allclose(found.box.half_lengths, half_lengths, atol=ROUND_OFF)
-        unit = found.box.to_unit(found.vertices)
+        unit = to_unit(found.box, found.vertices)
         assert np.linalg.norm(unit[:, :2], axis=1).max() <= 1 + ROUND_OFF
         angles = np.linspace(0, 2 * np.pi, 50)
         reach = (unit @ np.array([np.cos(angles), np.sin(angles), np.zeros(50)])).max(axis=0)

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 from simulated_arm import swinging
+from test_geometry import to_unit
 
 from inertial_estimation import EquationBuilder, Problem, Robot, SampleBatch, Unknowns
 from inertial_estimation.identification.information import Information, weighted_sum
@@ -104,7 +105,7 @@ def test_relations_of_methods_are_those_of_table_5(experiment):
     )
 
     def inside(x):
-        return [row[0] > 0 and (np.abs(grid.box.to_unit(row[1:4] / row[0])) <= 1.0).all()
+        return [row[0] > 0 and (np.abs(to_unit(grid.box, row[1:4] / row[0])) <= 1.0).all()
                 for grid, row in zip(grids, x, strict=True)]  # fmt: skip
 
     for x in (with_prior, prior, without):

@@ -330,4 +330,3 @@ def test_residuals_are_doubtful_by_bias_or_share_of_the_change(bias, share, doub
     found = judge_residual(residuals, swing + np.array([0.0, 0.0, 9.81]), 0.1)
     assert found.doubtful == doubtful
     assert found.change == pytest.approx(8.0)
-    assert found.is_constant == (bias > 0.0)

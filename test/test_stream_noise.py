@@ -324,13 +324,14 @@ def test_coverage_from_messages_to_results(case):
     noise = stream_noise(settings, messages.robot, rates)
     assert all(noise.covers(sample) for sample in exact)
     estimator = build_estimator(settings, messages.robot)
+    uncertainty = Uncertainty(estimator, noise.model)
+    deviations = [uncertainty.of(sample) for sample in exact]
     exact, noisy = SampleBatch.stack(exact), SampleBatch.stack(noisy)
-    deviations = Uncertainty(estimator, noise.model).of_batch(exact)
     truth, found = estimator.batch(exact), estimator.batch(noisy)
     states = np.arange(DRAWS) % STATES
     counted = 0
     for kind in ('wrenches', 'torques', 'external_torques', 'residuals'):
-        deviation = getattr(deviations, kind)[states]
+        deviation = np.array([getattr(one, kind) for one in deviations])[states]
         error = np.abs(getattr(found, kind) - getattr(truth, kind)[states])
         sure = np.isfinite(deviation).all(axis=0) & (deviation > STILL).all(axis=0)
         still = (deviation <= STILL).all(axis=0)

@@ -195,7 +195,6 @@ def from_text(text: str, where: str) -> tuple[str, dict[str, SensorCalibration]]
 
 
 def _read(given: Any, where: str) -> tuple[str, dict[str, SensorCalibration]]:
-    """Check and return the content of a file."""
     if not isinstance(given, Mapping) or KIND not in given:
         raise ConfigError(f"{where} is no FT calibration: it has no '{KIND}'")
     body = given[KIND]

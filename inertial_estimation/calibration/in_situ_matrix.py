@@ -339,8 +339,6 @@ class _Fit(NamedTuple):
 
 
 class _Equations(NamedTuple):
-    """Equations of reduced data sets, see the module."""
-
     H: Array
     L: Array
     F: Array

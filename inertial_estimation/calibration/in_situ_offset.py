@@ -164,7 +164,6 @@ def in_situ_offset(
     turning: Array | None = None,
     matrix: Array | None = None,
     bias: Array | None = None,
-    max_acceleration: float = MAX_REST_ACCELERATION,
     what: str = 'the log',
 ) -> InSituOffset:
     """
@@ -185,8 +184,6 @@ def in_situ_offset(
         raw units. Default: channels are comparable as they are, as counts of six like gauges.
     bias : ndarray, shape (3,), optional
         Of the accelerometer [m/s^2]. Default: from gravity, if orientations determine it.
-    max_acceleration : float
-        Largest difference of an acceleration at rest from the median size [m/s^2].
     what : str
         Name of the log in errors.
 
@@ -206,7 +203,7 @@ def in_situ_offset(
     """
     raw, accelerations = stacked('raw', raw, 6), stacked('accelerations', accelerations, 3)
     kept, left_out, gravity, bias, bias_deviations = rest_samples(
-        raw, accelerations, turning, bias, max_acceleration, what
+        raw, accelerations, turning, bias, what
     )
     n = int(kept.sum())
     if n < MIN_SAMPLES:
@@ -320,14 +317,13 @@ def rest_samples(
     accelerations: Array,
     turning: Array | None,
     bias: Array | None,
-    max_acceleration: float,
     what: str,
 ) -> tuple[Mask, dict[str, int], float, Array, Array]:
     """
     Return samples at rest (n,), others by reason, the size of gravity, the bias, its deviations.
 
     raw (n, 6); accelerations (n, 3) [m/s^2]; turning (n, 3) [rad/s]; bias (3,): None: estimated,
-    zero if not significant; max_acceleration: from the median size [m/s^2].
+    zero if not significant [m/s^2].
     """
     rates = np.zeros((len(raw), 3)) if turning is None else turning
     require_shape('accelerations', accelerations, len(raw), 3)
@@ -350,7 +346,7 @@ def rest_samples(
             f"{what}: the accelerometer reads {gravity:.3g} at the median, expected {GRAVITY:.2f} "
             "m/s^2: state its 'unit'", about=('unit',),
         )  # fmt: skip
-    moves = np.abs(sizes - gravity) > max_acceleration
+    moves = np.abs(sizes - gravity) > MAX_REST_ACCELERATION
     moves |= np.linalg.norm(rates, axis=1) > MAX_REST_TURNING
     left_out = {NOT_FINITE: int((~finite).sum()), MOVING: int((finite & moves).sum()), TOUCHED: 0}
     return finite & ~moves, left_out, gravity, bias, deviations

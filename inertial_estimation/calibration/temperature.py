@@ -72,13 +72,12 @@ def fit_temperature(
     temperatures: Array,
     times: Array,
     *,
-    reference: float | None = None,
     name: str = 'the sensor',
 ) -> TemperatureFit:
     """
     Fit temperature coefficients and offset of one sensor.
 
-    Least squares of wrench + k (T - T0) - offset - predicted.
+    Least squares of wrench + k (T - T0) - offset - predicted, with the mean temperature T0.
 
     Parameters
     ----------
@@ -90,8 +89,6 @@ def fit_temperature(
         Of the sensor [degrees Celsius].
     times : ndarray, shape (n,)
         In order [s].
-    reference : float, optional
-        T0. Default: the mean temperature of the log.
     name : str
         Name of the sensor in errors.
 
@@ -138,15 +135,15 @@ def fit_temperature(
                 f'{what} explains {share:.3f} of the variance of the temperature of {name}, limit '
                 f'{MAX_EXPLAINED:g}'
             )
-    zero = float(warmth.mean()) if reference is None else reference
+    mean = float(warmth.mean())
     blocks = contiguous_blocks(times[used])
-    columns = np.column_stack([warmth - zero, -np.ones(len(warmth))])
+    columns = np.column_stack([warmth - mean, -np.ones(len(warmth))])
     found, covariances = fit_by_blocks(columns, target, blocks)
     deviations = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2)).T
     return TemperatureFit(
         coefficients=found[0],
         deviations=deviations[0],
-        reference=zero,
+        reference=mean,
         offset=found[1],
         offset_deviations=deviations[1],
         range=(low, high),

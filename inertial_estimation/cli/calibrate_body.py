@@ -171,7 +171,6 @@ def _finish_offset(
     notes: Sequence[str] = (),
     keeps: Sequence[str] = (),
 ) -> None:
-    """Print and write an offset; more: figures."""
     calibration = found.calibration(before, date, chosen.temperature, notes)
     result = Result(calibration, more | _figures(found, before.matrix))
     findings = tuple(found.findings(before.matrix, chosen.ft))

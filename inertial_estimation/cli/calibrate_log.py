@@ -150,7 +150,6 @@ def _finish_fits(
     refused: Mapping[str, str],
     **units: str,
 ) -> None:
-    """Print and write the fits of some sensors."""
     results: dict[str, Result] = {}
     for one in found:
         figures = {key: value for key, value in one.fit._asdict().items() if key != 'used'}

@@ -56,7 +56,6 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _check_robot(chosen: argparse.Namespace, urdf: str) -> int:
-    """Print sensors, submodels and dependence."""
     contacts = [Contact(frame) for frame in chosen.contacts]
     with naming(chosen.urdf):
         if chosen.config:

@@ -257,7 +257,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add(commands: Any, name: str, command: Command, of: str = '') -> None:
-    """Add a subcommand."""
     call = f'inertial-estimation {of}{name}'
     below = _below(commands, name, command, f'Example: {call} {command.example}')
     needed = [call]

@@ -109,7 +109,6 @@ def _record(found: Excitation) -> dict[str, Any]:
 
 
 def _tables(record: dict[str, Any]) -> Iterator[Any]:
-    """Yield the tables that are printed."""
     yield records_table('Condition number', [record], ('base_parameters', *CONDITION))
     yield records_table('Submodels', record['submodels'])
     joints = [{'joint': name, **one} for name, one in record['joints'].items()]

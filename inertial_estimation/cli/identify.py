@@ -81,7 +81,6 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _overview(found: RobotIdentification, s: Record) -> Iterator[Any]:
-    """Yield parameters and errors."""
     prior = dict(zip(found.fit.robot.link_names, found.fit.prior[:, 0].tolist(), strict=True))
     links = [
         {'name': link, 'before': prior[link], **s['links'][link]}

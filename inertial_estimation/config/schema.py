@@ -67,7 +67,6 @@ class Setting:
         return read
 
     def _read_scalar(self, value: object, name: str) -> Scalar:
-        """Check type, range and choice of one item."""
         # An int is no double: ROS would refuse it too.
         if not isinstance(value, self.kind):
             raise ConfigError(f"'{name}' is {value!r}, expected {KIND_NAMES[self.kind]}")

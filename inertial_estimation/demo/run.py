@@ -59,7 +59,13 @@ def run(
     say: Callable[[str], object] = lambda line: None,
 ) -> dict[str, Any]:
     """Run all scenes [s]; return figures and goals, also to `say`."""
-    _check(duration, seed)
+    if not SHORTEST <= duration <= LONGEST:
+        raise ConfigError(f'duration {duration:g} s, expected {SHORTEST:g} to {LONGEST:g} s')
+    if not 0 <= seed < 2**31:
+        raise ConfigError(f'seed {seed}, expected 0 to {2**31 - 1}')
+    missing = [name for name in ('rclpy', 'mujoco', 'icub_models') if not find_spec(name)]
+    if missing:
+        raise ConfigError(f"the demo needs {', '.join(missing)}: run 'make demo'")
     config = find_config()
     load_scene = LOAD_SCENE if duration >= LOAD_SCENE + SHORTEST else 0.0
     share = (duration - load_scene) / len(SCENES)
@@ -172,16 +178,6 @@ def _load(recording: Recording, scenario: Scenario) -> tuple[dict[str, Any], lis
     names = tuple(robot.link_names[k] for k in submodel.links)
     mass = float(robot.parameters[list(submodel.links), 0].sum())
     return score_load(recording, IDENTIFIER, CARRYING[0], names, submodel.name, mass)
-
-
-def _check(duration: float, seed: int) -> None:
-    if not SHORTEST <= duration <= LONGEST:
-        raise ConfigError(f'duration {duration:g} s, expected {SHORTEST:g} to {LONGEST:g} s')
-    if not 0 <= seed < 2**31:
-        raise ConfigError(f'seed {seed}, expected 0 to {2**31 - 1}')
-    missing = [name for name in ('rclpy', 'mujoco', 'icub_models') if not find_spec(name)]
-    if missing:
-        raise ConfigError(f"the demo needs {', '.join(missing)}: run 'make demo'")
 
 
 @contextmanager

@@ -271,7 +271,6 @@ def find_uninformed(
 def _sensors(
     argument: str, given: Iterable[str | int] | None, kind: str, sensors: Sequence[FtSensor | Imu]
 ) -> list[int]:
-    """Return the rows of sensors that work."""
     known = [sensor.name for sensor in sensors]
     every = range(len(known)) if given is None else indices(argument, given, kind, known)
     return sorted(set(every))

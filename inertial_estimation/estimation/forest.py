@@ -273,6 +273,5 @@ class Dynamics:
         return readings.reshape(*readings.shape[:-2], 3 * len(self.imus)).T
 
     def _compute(self, q: Array, v: Array, a: Array, positions: Array) -> None:
-        """Call Pinocchio."""
         pin.rnea(self.forest.model, self.forest_data, q, v, a)
         pin.computeJointJacobians(self.geometry, self._geometry_data, positions)

@@ -166,7 +166,6 @@ class InternalWrenches:
         return np.asarray(self._one(sample, estimate, stays)[kind])
 
     def _one(self, sample: Sample, estimate: WrenchEstimate, stays: Array) -> Array:
-        """Return both kinds of wrenches for one instant."""
         contacts = ContactSet.reported(compress(estimate.contacts, stays.tolist()))
         step = self._estimator.step(sample, contacts)[0]
         if step.plan not in self._sums:

@@ -205,5 +205,4 @@ class ModelInUse:
 
 
 def _joined(parameters: Array, offsets: Array) -> Array:
-    """Return both in one row."""
     return np.concatenate([parameters.reshape(-1), offsets.reshape(-1)])

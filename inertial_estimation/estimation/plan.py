@@ -226,7 +226,6 @@ def build_plan(
 def _frames(
     robot: Robot, dynamics: Dynamics, balance: Balance, used: Sequence[Contact], exact: bool
 ) -> Frames:
-    """Return all frames that a step needs."""
     places = [(top.link, top.L_H_top) for top in dynamics.forest.tops]
     sensors = len(places)
     places += [(sensor.child, sensor.child_H_sensor) for sensor in robot.ft_sensors]

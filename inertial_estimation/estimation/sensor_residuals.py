@@ -80,8 +80,6 @@ class ResidualVerdict(NamedTuple):
     rms: float
     change: float
     """Root mean square of the reading minus its mean: gravity at rest does not count."""
-    is_constant: bool
-    """More than half of the residual's power is its mean: a bias, or a wrong axis at rest."""
     doubtful: bool
 
 
@@ -96,18 +94,18 @@ def judge_residual(
     """Judge a residual by what noise explains; residuals (n, 3); readings (n, 3)."""
     n = len(residuals)
     if not n:
-        return ResidualVerdict(np.nan, np.nan, is_constant=False, doubtful=False)
+        return ResidualVerdict(np.nan, np.nan, doubtful=False)
     constant = float(np.linalg.norm(residuals.mean(axis=0)))
     rms, own = _rms(residuals), rms_change(readings)
-    is_constant = 2.0 * constant**2 > rms**2
     scatter = 0.0
     if not whole:
         # A few outliers do not move it.
         apart = np.abs(residuals - np.median(residuals, axis=0))
         scatter = NORMAL * float(np.linalg.norm(np.median(apart, axis=0)))
-    biased = is_constant and constant > BIAS_FACTOR * max(noise, scatter)
+    # More than half of the power is the mean: a bias, or a wrong axis at rest.
+    biased = 2.0 * constant**2 > rms**2 and constant > BIAS_FACTOR * max(noise, scatter)
     varies = rms > NOISE_FACTOR * noise and rms > PART * max(own, change)
-    return ResidualVerdict(rms, own, is_constant, n >= FEWEST and (biased or varies))
+    return ResidualVerdict(rms, own, n >= FEWEST and (biased or varies))
 
 
 def rms_change(readings: Array) -> float:

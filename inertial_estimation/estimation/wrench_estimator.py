@@ -261,7 +261,6 @@ class WrenchEstimator:
         return self._defaults.with_touches(check_contacts(touches))
 
     def _contact_set(self, contacts: Iterable[Contact] | ContactSet | None) -> ContactSet:
-        """Return the contacts of an instant."""
         if contacts is None:
             return self._defaults
         if isinstance(contacts, ContactSet):

@@ -266,7 +266,6 @@ def _lighter_links(found: RobotFit) -> Iterator[Finding]:
 
 
 def _still_joints(seen: Sequence[Reduced], robot: Robot) -> Iterator[Finding]:
-    """Yield joints that stand still in all logs."""
     lows, highs = np.stack([one.ranges for one in seen], axis=1)
     sizes = np.fmax.reduce(highs) - np.fmin.reduce(lows)
     for name, size in zip(robot.joint_names, sizes, strict=True):

@@ -93,7 +93,6 @@ class _Ellipsoid:
 
 
 def _box(value: Any, name: str) -> Box:
-    """Read a box."""
     corners: Array = numbers((2, 3))(value, name)
     return Box.around(corners)
 
@@ -108,7 +107,6 @@ def _robot(value: Any, name: str) -> dict[str, Any]:
 
 
 def _payloads(value: Any, name: str) -> tuple[LoggedPayload, ...]:
-    """Read payloads by name."""
     found = read(Mapping[str, Any], value, name)
     return tuple(record(LoggedPayload, v, f'{name}.{k}', name=k) for k, v in found.items())
 

@@ -78,7 +78,6 @@ def summarize(report: RobotIdentification) -> dict[str, Any]:
 
 
 def _submodel(block: BlockFit, known: Determined, unseen: Evidence | None) -> dict[str, Any]:
-    """Return the figures of a submodel."""
     answer, evidence = block.answer, block.evidence
     base = zip(
         known.seen.records(answer.unknowns.names),

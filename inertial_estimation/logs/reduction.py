@@ -130,7 +130,6 @@ class LogReader:
         return log.take(part.rows(samples.stamp_ns))
 
     def _locked(self, lock: Sequence[str], first: LogSlice) -> dict[str, float]:
-        """Return the positions of locked joints."""
         samples, found = self._read_whole(first).samples, {}
         for name in lock:
             if name not in self._whole.joint_names:
@@ -220,7 +219,6 @@ class LogReduction:
         return list(seen), findings
 
     def _reduce(self, log: LogSlice, references: Sequence[Reference]) -> Reduced:
-        """Reduce one log."""
         how, builder = self.settings.preparation, self.builder
         recorded, prepared, observed, findings = self._read(log)
         samples, left = observed.samples, list[dict[str, Array]]()
@@ -249,12 +247,10 @@ class LogReduction:
 
     @property
     def _kinds(self) -> tuple[str, ...]:
-        """Signals that are used; velocities may be derived."""
         measured = self.settings.preparation.measured_velocities
         return tuple(one for one in checks.KINDS if measured or one != 'velocity')
 
     def _read(self, log: LogSlice) -> _Read:
-        """Read, check and filter a log."""
         settings, robot, choice = self.settings, self.reader.robot, self.builder.choice
         how, is_table, efforts = settings.preparation, settings.log is not None, choice.efforts
         read = self.reader.read(log)
@@ -293,8 +289,6 @@ class LogReduction:
 
 
 class _Read(NamedTuple):
-    """A log that was read and filtered."""
-
     recorded: int
     prepared: Prepared
     observed: Observed

@@ -85,7 +85,6 @@ def names(argument: str, given: object) -> tuple[str, ...]:
 
 
 def _items(argument: str, given: object) -> tuple[object, ...]:
-    """Return the items of a list."""
     if not isinstance(given, Iterable):
         raise ModelError(f"'{argument}' is {_short(given)}, expected a list: write [...]")
     return tuple(given)

@@ -69,11 +69,6 @@ class Box:
         scaled = points * self.half_lengths
         return np.asarray(scaled @ self.L_H_S[:3, :3].T + self.L_H_S[:3, 3])
 
-    def to_unit(self, points: Array) -> Array:
-        """Return points (..., 3) [m] as shares of the half lengths; undoes `from_unit`."""
-        centred = (points - self.L_H_S[:3, 3]) @ self.L_H_S[:3, :3]
-        return np.asarray(centred / self.half_lengths)
-
 
 class Geometry(NamedTuple):
     """One tag of geometry."""
@@ -223,7 +218,6 @@ def _vertices(shape: str, sizes: Array) -> Array:
 
 
 def _rings(radii: Array, heights: Array) -> Array:
-    """Return polygons around the z axis."""
     angles = 2 * np.pi * np.arange(SIDES) / SIDES
     circle = np.column_stack([np.cos(angles), np.sin(angles)])
     flat = (radii[:, None, None] * circle).reshape(-1, 2)

@@ -122,7 +122,6 @@ def _taker(robot: Robot, index: int) -> str:
 
 
 def _lumped(robot: Robot, index: int) -> list[str]:
-    """Return the URDF links of one link."""
     return [name for name in _link_tags(robot.urdf) if robot.frames[name][0] == index]
 
 

@@ -231,7 +231,6 @@ def inertia_markers(robot: Robot, parameters: Array) -> list[Marker]:
 def _text(
     namespace: str, index: int, frame: str, at: Sequence[float], text: str, colour: Colour
 ) -> Marker:
-    """Return a text that faces the viewer."""
     return Marker(
         namespace, index, TEXT, frame, STATE_LIFETIME_NS, at, scale=(0.0, 0.0, LETTERS),
         colour=colour, text=text,

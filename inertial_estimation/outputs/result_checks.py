@@ -61,7 +61,9 @@ class DependenceStatus:
 
     def status(self, estimate: WrenchEstimate) -> Status:
         """Return the status of the torques; uninformed ones beyond the configured are findings."""
-        contacts, fts = _in_use(estimate)
+        kept = (estimate.contact_quality & Quality.DROPPED) == 0
+        contacts = list(compress(estimate.contacts, kept.tolist()))
+        fts = estimate.used_fts.nonzero()[0].tolist()
         known = set(compress(self._robot.joint_names, np.isfinite(estimate.torques).tolist()))
         uninformed = self._cached(
             ('uninformed', tuple((one.frame, one.unknowns) for one in contacts), tuple(fts)),
@@ -108,19 +110,11 @@ class DependenceStatus:
         return self._cache[key]
 
 
-def _in_use(estimate: WrenchEstimate) -> tuple[list[Contact], list[int]]:
-    """Return the contacts and the rows of the FT sensors in use."""
-    kept = (estimate.contact_quality & Quality.DROPPED) == 0
-    contacts = list(compress(estimate.contacts, kept.tolist()))
-    return contacts, estimate.used_fts.nonzero()[0].tolist()
-
-
 def _joints(uninformed: Sequence[UninformedTorques]) -> list[str]:
     return [joint for group in uninformed for joint in group.joints]
 
 
 def _text(row: ResultDependence) -> str:
-    """Return the dependence of one result."""
     parts = [' '.join(row.fts) or 'no FT sensor']
     for kind, names in (('motion', row.imus), ('joints', row.joints), ('links', row.links)):
         if names:

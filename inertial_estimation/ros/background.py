@@ -69,7 +69,6 @@ class Background:
             self._pool.shutdown(cancel_futures=True)
 
     def _look(self) -> None:
-        """Set the outcomes that are there."""
         while self._open and self._open[0][0].done():
             answer, future = self._open.popleft()
             try:

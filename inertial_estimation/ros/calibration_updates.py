@@ -177,7 +177,6 @@ class CalibrationFollower:
         return Status('ft_calibration', tuple(found if self._refusal else ()), values)
 
     def _on_message(self, message: String) -> None:
-        """Use another calibration, or refuse it."""
         try:
             changed = self._in_use.restore(TOPIC, *from_text(message.data, TOPIC))
             tared = {name for name, sensor in self._in_use.sensors.items() if sensor.is_tared}

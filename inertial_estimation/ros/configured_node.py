@@ -169,7 +169,6 @@ class ConfiguredNode(PollingNode, LifecycleNode):
         return text
 
     def _change(self, settings: EstimatorSettings) -> None:
-        """Put changed settings into the running pipeline."""
         self.settings = settings
         self.pipeline.change(settings)
 
@@ -200,7 +199,6 @@ class ConfiguredNode(PollingNode, LifecycleNode):
         super().destroy_node()
 
     def _take_apart(self) -> None:
-        """Undo what configuring did."""
         gc.unfreeze()
         if self.pipeline is not None:
             self.pipeline.active = False

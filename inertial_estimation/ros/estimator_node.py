@@ -118,7 +118,6 @@ class Pipeline:
         self._diagnostics.destroy()
 
     def _on_sample(self, sample: Sample) -> None:
-        """Estimate and publish."""
         self._sample = sample
         if not self.active:
             return

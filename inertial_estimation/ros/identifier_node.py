@@ -218,7 +218,6 @@ class IdentifierPipeline:
         self._refitted_ns = 0
 
     def _diagnose(self) -> None:
-        """Collect the status, and let it be published."""
         sample = self.report.sample
         own = self.report.statuses(self.refit, active=self.active, enabled=self.enabled)
         if what := self.state.failure:

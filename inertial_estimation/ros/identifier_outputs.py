@@ -128,7 +128,6 @@ class IdentifierOutputs:
 
 
 def _table(rows: Mapping[str, Sequence[float]], columns: Sequence[str]) -> Float64MultiArray:
-    """Return labelled rows."""
     numbers = np.reshape(np.array(list(rows.values()), dtype=float), (len(rows), len(columns)))
     return labelled_array(numbers, SEPARATOR.join(rows), ' '.join(columns))
 
@@ -153,7 +152,6 @@ class IdentifierStatus:
         self._refusal = ''
 
     def _begin(self) -> None:
-        """Begin another report."""
         self.sample: Sample | None = None
         """The newest one."""
         self.busiest, self._failure = 0.0, ''

@@ -105,7 +105,6 @@ class ModelUpdates:
             self._refusals[topic] = str(error)
 
     def _hold(self, hold: bool) -> str:
-        """Let updates wait, or use them again."""
         if hold:
             self._model.hold()
             return f'updates are held; in use: {self._model.source}'
@@ -116,20 +115,17 @@ class ModelUpdates:
         return f'updates are used; in use: {self._model.source}'
 
     def _revert(self) -> str:
-        """Go back to the URDF."""
         self._model.revert()
         self._finish_unseen()
         return 'back to the URDF; updates are held until ~/hold_model is called with false'
 
     def _save(self) -> str:
-        """Write the parameters in use to the file."""
         path = self._path()
         text = to_text(self._robot, self._model.goal)
         write_own(path, text, lambda other: recognises(self._robot, other))
         return f"wrote the parameters of the {self._model.source} to '{path}'"
 
     def _restore(self) -> str:
-        """Use the parameters of the file."""
         path = self._path()
         try:
             parameters = from_text(self._robot, read_text(path))
@@ -140,7 +136,6 @@ class ModelUpdates:
         return f"restored '{path}'; updates are held until ~/hold_model is called with false"
 
     def _path(self) -> Path:
-        """Return the file, if one is named."""
         if not self._settings.model.file:
             raise ConfigError("'model.file' is empty")
         return Path(self._settings.model.file).expanduser()

@@ -126,5 +126,4 @@ def _given(name: str, value):
 
 
 def _plain(value):
-    """Return an array as a list."""
     return value if isinstance(value, (bool, int, float, str)) or value is None else list(value)

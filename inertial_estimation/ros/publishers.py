@@ -230,7 +230,6 @@ class Publishers:
         results: Results,
         contacts: tuple[Contact, ...] = (),
     ) -> None:
-        """Publish outputs where they are known."""
         for output, rows in wanted:
             every = self._named_by(contacts) if output.names_contacts else self._topics
             topics = every[output.topic]

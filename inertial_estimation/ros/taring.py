@@ -124,7 +124,6 @@ class Taring:
             self._give_up('the node was cleaned up')
 
     def _add_pose(self) -> Future:
-        """Tare from this pose together with those before."""
         if not self._poses:
             raise CalibrationError('there is no tare yet to which a pose could be added')
         return self._begin(self._sensors, self._poses[-MAX_POSES:])
@@ -143,7 +142,6 @@ class Taring:
         return done
 
     def _give_up(self, why: str) -> None:
-        """End the recording."""
         given_up, self._tare = self._tare, None
         given_up.done.set_exception(CalibrationError(why))
 

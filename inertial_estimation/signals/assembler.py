@@ -271,7 +271,6 @@ class SampleAssembler:
         )
 
     def _assemble(self, stamp_ns: int) -> Sample:
-        """Make the sample of a joint state."""
         self._samples += 1
         block, joint_states = self._joints.at(stamp_ns)
         readings, states = self._sensors.at(stamp_ns)

@@ -179,7 +179,6 @@ class Router:
         return sample
 
     def _take(self, source: Source, data: bytes) -> Sample | None:
-        """Hand over the reading of a message."""
         if (reading := source.read(data)) is None:
             return None
         kind, index, stamp_ns = source.kind, source.index, reading.stamp_ns
@@ -252,7 +251,6 @@ class Backlog:
             source.flush()
 
     def _collect(self, source: Source, take: Callable[[Source], Iterable[bytes]]) -> None:
-        """Keep new messages for their samples."""
         for data in take(source):
             stamp_ns = stamp_of(data)
             # Contacts come from many senders in any order; else a clock was set back.

@@ -78,7 +78,6 @@ def build_model(
 
 
 def _add_servo(mujoco: Any, spec: Any, joint: Any) -> None:
-    """Add the servo of a joint."""
     servo = next(s for part, s in SERVOS.items() if part in joint.name.split('_'))
     joint.armature = servo.rotor_inertia
     spec.add_actuator(
@@ -93,7 +92,6 @@ def _add_servo(mujoco: Any, spec: Any, joint: Any) -> None:
 
 
 def _add_sensors(mujoco: Any, spec: Any, robot: Robot, imus: Mapping[str, str]) -> None:
-    """Add FT sensors and IMUs."""
     kinds = mujoco.mjtSensor
     fts = {f'ft/{s.name}': (s.child, s.child_H_sensor) for s in robot.ft_sensors}
     units = {f'imu/{name}': robot.frame(frame) for name, frame in imus.items()}
@@ -107,7 +105,6 @@ def _add_sensors(mujoco: Any, spec: Any, robot: Robot, imus: Mapping[str, str]) 
 
 
 def _add_site(spec: Any, robot: Robot, name: str, place: tuple[int, Array]) -> None:
-    """Add a frame to a body."""
     link, pose = place
     body = spec.body(robot.link_names[link])
     body.add_site(name=name, pos=pose[:3, 3], quat=_quaternion(pose))

@@ -99,8 +99,11 @@ class EmbeddedRobot(Node):
         for _ in range(CATCH_UP):
             # Stamps are multiples of the period from the start, whenever the timer fires.
             late_ns = monotonic_ns() - self._start_ns - self._next.time_ns
-            if self._stopped or self._next.time_ns > self._duration_ns:
-                self._finish()
+            ends = self._stopped or self._next.time_ns > self._duration_ns
+            if ends and not self.done.done():
+                text = f'at most {1e-6 * self._latest_ns:.1f} ms behind real time'
+                self.get_logger().info(text)
+                self.done.set_result('')
             if self.done.done() or late_ns < -self._period_ns // 2:
                 return
             self._publish(self._next)
@@ -109,12 +112,6 @@ class EmbeddedRobot(Node):
                 text = f'{1e-9 * late_ns:.2f} s behind real time: lower the rate'
                 self.get_logger().warning(text, throttle_duration_sec=5.0)
             self._next = self._robot.step()
-
-    def _finish(self) -> None:
-        """Report the largest delay, once."""
-        if not self.done.done():
-            self.get_logger().info(f'at most {1e-6 * self._latest_ns:.1f} ms behind real time')
-            self.done.set_result('')
 
     def _publish(self, snapshot: Snapshot) -> None:
         """Publish one sample, the joint states last, as they trigger estimates."""
@@ -141,7 +138,6 @@ class EmbeddedRobot(Node):
         self._joints.publish(self._encode_joints(stamp_ns, sample.positions))
 
     def _make_publishers(self) -> None:
-        """Create the publishers and lay out their messages."""
         robot = self._robot
         read = Robot.from_urdf(robot.urdf)
         # On the iCub every sensor frame is the frame of the child link.

@@ -94,23 +94,19 @@ class SimulatedRobot:
         self._engine.mj_forwardSkip(self._model, self._data, every_stage, not with_sensors)
 
     def _push(self, time: float) -> None:
-        """Apply the pushes of a time [s]."""
-        self._data.xfrc_applied[:] = 0.0
+        """Apply the pushes of a time [s], each about the centre of mass of its body."""
+        data, model = self._data, self._model
+        data.xfrc_applied[:] = 0.0
         active = [(p.frame, w) for p in self._scenario.pushes if (w := p.at(time)) is not None]
         if active:
             # The poses in the data are those before the last integration.
-            self._engine.mj_kinematics(self._model, self._data)
+            self._engine.mj_kinematics(model, data)
         for frame, wrench in active:
-            self._add_wrench(self._model.site(f'frame/{frame}').id, wrench)
-
-    def _add_wrench(self, site: int, wrench: Array) -> None:
-        """Add a wrench in and about a site [N, Nm], about the centre of mass of its body."""
-        data, body = self._data, self._model.site_bodyid[site]
-        W_R_S = data.site_xmat[site].reshape(3, 3)
-        force, moment = W_R_S @ wrench[:3], W_R_S @ wrench[3:]
-        data.xfrc_applied[body, :3] += force
-        arm = data.site_xpos[site] - data.xipos[body]
-        data.xfrc_applied[body, 3:] += moment + cross(arm, force)
+            site = model.site(f'frame/{frame}').id
+            body, W_R_S = model.site_bodyid[site], data.site_xmat[site].reshape(3, 3)
+            force, moment = W_R_S @ wrench[:3], W_R_S @ wrench[3:]
+            arm = data.site_xpos[site] - data.xipos[body]
+            data.xfrc_applied[body] += np.concatenate([force, moment + cross(arm, force)])
 
     def _by_joint(self, values: Mapping[str, float]) -> Array:
         """Return values by name as an array over the joints, 0 where there is none."""
@@ -120,7 +116,6 @@ class SimulatedRobot:
         return np.array([values.get(name, 0.0) for name in self.joint_names])
 
     def _make_motion(self) -> Motion:
-        """Return the reference motion, within the joint limits."""
         posture, accelerations = map(
             self._by_joint, (self._scenario.posture, self._scenario.motion)
         )

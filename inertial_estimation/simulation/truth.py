@@ -93,7 +93,11 @@ class TruthReader:
 
     def read(self, data: Any, time_ns: int) -> Snapshot:
         """Return the snapshot of an instant."""
-        ft_wrenches, gyroscopes, accelerometers, angular = self._sensors(data)
+        fts, values = len(self._signs), data.sensordata.reshape(-1, 3)
+        # The engine gives the action of the parent on the child.
+        ft_wrenches = -self._signs * np.hstack([values[:fts], values[fts : 2 * fts]])
+        gyroscopes, accelerometers, world_angular = values[2 * fts :].reshape(3, -1, 3).copy()
+        W_R_S = data.site_xmat[self._imus].reshape(-1, 3, 3)
         W_H_B = np.eye(4)
         W_H_B[:3, :3], W_H_B[:3, 3] = data.xmat[self._root].reshape(3, 3), data.xpos[self._root]
         return Snapshot(
@@ -104,20 +108,11 @@ class TruthReader:
             torques=self._torques(data),
             angular_velocities=gyroscopes,
             proper_accelerations=accelerometers,
-            angular_accelerations=angular,
+            angular_accelerations=_rotated_back(W_R_S, world_angular),
             ft_wrenches=ft_wrenches,
             external_wrenches=self._external_wrenches(data),
             W_H_B=W_H_B,
         )
-
-    def _sensors(self, data: Any) -> tuple[Array, Array, Array, Array]:
-        """Return FT readings, and of the IMUs rates, proper and angular accelerations."""
-        fts, values = len(self._signs), data.sensordata.reshape(-1, 3)
-        # The engine gives the action of the parent on the child.
-        wrenches = -self._signs * np.hstack([values[:fts], values[fts : 2 * fts]])
-        gyroscopes, accelerometers, world_angular = values[2 * fts :].reshape(3, -1, 3).copy()
-        W_R_S = data.site_xmat[self._imus].reshape(-1, 3, 3)
-        return wrenches, gyroscopes, accelerometers, _rotated_back(W_R_S, world_angular)
 
     def _torques(self, data: Any) -> Array:
         """Return the torques that reach the links, shape (n_joints,) [Nm]."""

@@ -27,7 +27,7 @@ from inertial_estimation.estimation.step import Step
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.model.arguments import numbers
-from inertial_estimation.sample import Sample, SampleBatch, SensorState
+from inertial_estimation.sample import Sample, SensorState
 from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.motion_noise import LinkMotionNoise, ParameterNoise
 from inertial_estimation.uncertainty.sensitivities import Disturbances, Sensitivities
@@ -180,14 +180,6 @@ class Uncertainty:
             for values, flags in zip(kinds, plan.quality, strict=True):
                 values[(flags & LOST) != 0] = np.nan
         return Deviations(sample.stamp_ns, step.contacts, wrenches, torques, external, residuals)
-
-    def of_batch(
-        self, samples: SampleBatch, contacts: Iterable[Contact] | ContactSet | None = None
-    ) -> Deviations:
-        """Return the standard deviations of many samples; every array has a leading axis."""
-        each = [self.of(samples[k], contacts) for k in range(len(samples))]
-        arrays = (np.array([deviations[k] for deviations in each]) for k in range(2, 6))
-        return Deviations(samples.stamp_ns, each[0].contacts, *arrays)
 
     def _evaluate(
         self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None

@@ -325,7 +325,6 @@ class EquationBuilder:
         return found
 
     def _block(self, submodel: Submodel, sides: Sequence[tuple[FreeSide, str]]) -> Block:
-        """Return a submodel with its unknowns."""
         choice, joints = self.choice, [name for _, name in sides]
         held = self._ground in submodel.links and not choice.ground_known
         wrenches = COMPONENTS if choice.wrenches and not held else ()
@@ -357,7 +356,6 @@ class EquationBuilder:
         loads: Sequence[Load],
         usable: Mask,
     ) -> Iterator[tuple[str, SparseEquations]]:
-        """Yield the equations of one submodel by kind."""
         if not block.kinds:
             return
         links, unknowns, choice = block.submodel.links, block.unknowns, self.choice

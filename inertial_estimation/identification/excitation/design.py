@@ -164,7 +164,6 @@ def design_excitation(
 
 
 def _findings(found: Excitation) -> Iterator[Finding]:
-    """Yield what exceeds limits or is not optimal."""
     limits = found.limits
     for one in limits.wider:
         yield finding(

@@ -192,7 +192,6 @@ class SubmodelIdentifier:
         self._restart()
 
     def _restart(self) -> None:
-        """Forget all but the memory."""
         self.found: Array | None = None
         """All unknowns of the last fit, shape (n_unknowns,)."""
         self._prior_fit: Array | None = None

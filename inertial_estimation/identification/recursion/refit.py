@@ -212,8 +212,6 @@ class _Point(NamedTuple):
 
 
 class _Newton:
-    """Newton's method."""
-
     def __init__(self, parts: Sequence[_Part], n_offsets: int, weight: float) -> None:
         self.parts, self.n_offsets, self.weight = parts, n_offsets, weight
         edges = np.cumsum([0, *(part.rows.n_inertial // 10 for part in parts)])

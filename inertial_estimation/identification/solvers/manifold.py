@@ -53,7 +53,6 @@ _SAME_COLUMN = _COLUMN[:, None] == _COLUMN
 
 
 def _manifold(problem: Problem, weight: float) -> Answer:
-    """Minimise the objective on the manifold."""
     objective = ManifoldObjective(Coordinates.of(problem), weight)
     best, used, stuck = _descend(objective)
     at, u, decrease = objective.at, objective.coordinates(best.y), _newton(best, MIN_DAMPING)[1]
