@@ -233,7 +233,7 @@ def test_errors_name_options(folder, capsys, monkeypatch):
     for way, part, more, named, code in (
         ('affine', 'moving@70:80', (), '70', 1),
         ('affine', 'moving@0:45', ('--validate', 'moving@40:60'), '--validate', 2),
-        ('temperature', 'warming', ('--ft', 'wrst'), '--ft', 1),
+        ('temperature', 'warming', ('--ft', 'wrst'), '--ft', 2),
     ):
         assert call(way, folder / part, *more) == code
         assert named in capsys.readouterr().err
@@ -388,7 +388,7 @@ def test_refusal_leaves_files_as_they_were(rng, tmp_path, workshop, capsys):
     for code, *more in (
         (1, '--calibration', workshop, '--out', workshop),
         (1, '--calibration', workshop, '--ft', 'feet'),
-        (1, '--imu', '/imu'),
+        (2, '--imu', '/imu'),
         (2, '--out', log),
         (2, '--accelerometer-offset', 'nan', '0', '0'),
     ):
