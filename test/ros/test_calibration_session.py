@@ -32,12 +32,12 @@ from inertial_estimation.ros import calibration_session
 from inertial_estimation.ros.calibration_session import RobotFeed, SessionNode, hand_over
 
 # A job in the background of a shell ignores SIGINT, and so do its processes.
-MAIN = '''
+MAIN = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from inertial_estimation.cli import main
 sys.exit(main(sys.argv[1:]))
-'''
+"""
 TIMEOUT = 60.0
 """For a busy machine; nothing waits for it to pass [s]."""
 READINGS, ACCELEROMETER, SENSOR = 'foot/raw', 'foot/imu', 'foot_sensor'
