@@ -79,7 +79,7 @@ MAX_NAMES = 6
 
 CODES: dict[str, Code] = {
     'missing': Code(
-        _W, '{what} missing in {share:.1%} of the samples', 0.0, '1',
+        _W, '{what} missing in {share:.2%} of the samples', 0.0, '1',
         'stale, absent or invalid values; results that depend on them are NaN',
     ),
     'frozen': Code(

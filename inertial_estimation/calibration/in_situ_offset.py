@@ -206,11 +206,11 @@ def in_situ_offset(
         raw, accelerations, turning, bias, what
     )
     n = int(kept.sum())
+    others = ', '.join(f'{count} {reason}' for reason, count in left_out.items())
+    others = f"left out: {others}, with an accelerometer's 'bias' of {bias.round(2).tolist()}"
     if n < MIN_SAMPLES:
-        reasons = ', '.join(f'{count} {reason}' for reason, count in left_out.items())
-        raise LogError(
-            f'{what}: {n} samples at rest, {MIN_SAMPLES} are needed; left out: {reasons}'
-        )
+        text = f'{what}: {n} samples at rest, {MIN_SAMPLES} are needed; {others}'
+        raise LogError(text, about=('bias',))
     r, a = raw[kept], accelerations[kept] - bias
     metric = np.eye(6) if matrix is None else numbers('matrix', matrix, (6, 6)) / SCALE[:, None]
     if np.linalg.matrix_rank(metric) < 6:
@@ -233,8 +233,8 @@ def in_situ_offset(
         values = ', '.join(f'{x:.2%}' for x in spreads)
         raise LogError(
             f'{what}: along three directions of the body gravity spreads by {values} of its size, '
-            f'limit {MIN_GRAVITY_SPREAD:.0%}'
-        )
+            f'limit {MIN_GRAVITY_SPREAD:.0%}; {others}', about=('bias',),
+        )  # fmt: skip
     slopes = fit_slopes(r[fits], a[fits])
     if (still := still_channels(slopes.slopes, units)).any():
         text = f'{what}: channel {names_of(still)} does not follow gravity'

@@ -25,6 +25,7 @@ OPTIONS = {
     'imu_rpy': ('rotation',), 'inertia': ('inertia',), 'load': ('loads',), 'lock': ('lock',),
     'max_delay': ('max_delay',), 'offset_range': ('offset_range',),
     'support': ('support', 'supports'), 'temperature': ('temperature',), 'validate': ('test',),
+    'weight': ('weight',),
 }  # fmt: skip
 """Arguments of the library that options stand for."""
 

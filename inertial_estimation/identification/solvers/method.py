@@ -29,7 +29,8 @@ as offsets, are lost in it. At 1e12 the parameters are the prior's to 9 digits.
 def require_weight(weight: float) -> None:
     """Raise unless round-off leaves the weight of a prior an effect."""
     if not MIN_WEIGHT <= weight <= MAX_WEIGHT:
-        raise ModelError(f"'weight' is {weight:g}, expected {MIN_WEIGHT:g} to {MAX_WEIGHT:g}")
+        text = f"'weight' is {weight:g}, expected {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
+        raise ModelError(text, about=('weight',))
 
 
 class Answer(NamedTuple):
