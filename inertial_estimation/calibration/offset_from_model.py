@@ -25,7 +25,7 @@ from inertial_estimation.calibration.calibration_file import (
     Provenance,
     SensorCalibration,
 )
-from inertial_estimation.calibration.raw_readings import constant_channels, names_of
+from inertial_estimation.calibration.raw_readings import constant_channels, implausible, names_of
 from inertial_estimation.calibration.residual_statistics import (
     SCALE,
     deviations_of_means,
@@ -36,7 +36,6 @@ from inertial_estimation.calibration.support_loads import (
     second_supports,
     support_loads,
 )
-from inertial_estimation.calibration.temperature import implausible
 from inertial_estimation.errors import CalibrationError, ModelError, OffsetsNotUnique
 from inertial_estimation.estimation.faults import SampleShapes, with_known_temperatures
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator

@@ -44,6 +44,8 @@ MIN_NOISE, MIN_TOUCH = 1e-4, 2e-3
 """Of the spread of a channel: smallest noise assumed, and smallest deviation that is a touch."""
 BLOCKS, MIN_BLOCK_SAMPLES = 40, 10
 """Parts of a log whose errors are taken as independent."""
+MIN_CELSIUS, MAX_CELSIUS = -60.0, 150.0
+"""Of an FT sensor; rooms have 290 K and more."""
 
 
 class RawSlopes(NamedTuple):
@@ -100,6 +102,14 @@ def require_unsaturated(raw: Array, expected: Array, what: str) -> None:
                     f'{what}: channel {k + 1} ({AXES[k]}) is saturated at {end:.6g} in '
                     f'{at.mean():.0%} of the samples'
                 )
+
+
+def implausible(temperatures: Array) -> str:
+    """Return the fault of temperatures (n,) of an FT sensor in Celsius; empty: none."""
+    usual = float(np.median(temperatures))
+    if MIN_CELSIUS <= usual <= MAX_CELSIUS:
+        return ''
+    return f'temperature {usual:.2f}, expected {MIN_CELSIUS:g} to {MAX_CELSIUS:g} degrees Celsius'
 
 
 def names_of(channels: Mask) -> str:

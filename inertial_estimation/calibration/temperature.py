@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.calibration.raw_readings import implausible
 from inertial_estimation.calibration.residual_statistics import (
     SCALE,
     contiguous_blocks,
@@ -29,8 +30,6 @@ MAX_EXPLAINED = 0.95
 """Share of the temperature's variance that time, or the load, may explain."""
 MIN_RANGE = 2.0
 """Between the coldest and the warmest twentieth of the samples [K]."""
-MIN_CELSIUS, MAX_CELSIUS = -60.0, 150.0
-"""Of an FT sensor; rooms have 290 K and more."""
 ROUND_OFF = 1e-9
 
 
@@ -56,14 +55,6 @@ class TemperatureFit(NamedTuple):
     """Samples that were used, shape (n,)."""
     n_disturbed: int
     """Samples with values that were left out as touched."""
-
-
-def implausible(temperatures: Array) -> str:
-    """Return the fault of temperatures (n,) of an FT sensor in Celsius; empty: none."""
-    usual = float(np.median(temperatures))
-    if MIN_CELSIUS <= usual <= MAX_CELSIUS:
-        return ''
-    return f'temperature {usual:.2f}, expected {MIN_CELSIUS:g} to {MAX_CELSIUS:g} degrees Celsius'
 
 
 def fit_temperature(
