@@ -10,7 +10,7 @@ Methods of identification by name.
     entropic        and weight times the log-det divergence to the prior; the default
 
 The first three are one least squares problem, without consistency and bounds. The others are
-convex, within consistency and bounds (`cone_newton`): the parameters of a link belong to a body of
+convex, within consistency and bounds (`lmi`): the parameters of a link belong to a body of
 some mass distribution if and only if its 4x4 pseudo-inertia is positive semidefinite [S 16-28; W].
 The Euclidean distance depends on units and link frames, the others do not. The divergence is
 regulariser and barrier in one, smooth and strictly convex [Lee, Wensing, Park 2020].
@@ -31,7 +31,6 @@ from inertial_estimation.errors import NameNotFound
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Grade, Identification, Problem
 from inertial_estimation.identification.row_space import RowSpace
-from inertial_estimation.identification.solvers.cone_newton import minimise_within
 from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import (
     ENTROPIC,
@@ -40,6 +39,7 @@ from inertial_estimation.identification.solvers.divergence import (
     PULLBACK,
     Distance,
 )
+from inertial_estimation.identification.solvers.lmi import minimise_within
 from inertial_estimation.identification.solvers.manifold import solve_manifold
 from inertial_estimation.identification.solvers.mass_points import solve_mass_points
 from inertial_estimation.identification.solvers.method import Answer, Method

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Primal-dual Newton method for least squares over consistent parameters within bounds.
+Least squares under the 4 x 4 LMI of consistent links [W 36-38] and bounds: primal-dual Newton.
 
     minimise  1/2 (|F u - t|^2 + rest)  +  weight * sum of tr S - log det (1 + S)
     subject to  1 + S >= margin of each link,  A u >= b
