@@ -208,6 +208,7 @@ class Robot:
         for k, link in enumerate(self.links):
             if link.parent >= 0:
                 found[:, k] |= found[:, link.parent]
+        found.flags.writeable = False
         return found
 
     @cached_property

@@ -138,7 +138,6 @@ class IdentifierPipeline:
             self._noting(lambda: self._add(window))
 
     def _noting(self, work: Callable[[], None]) -> None:
-        """Do some work; note a failure."""
         try:
             work()
         # Linear algebra that does not converge or meets NaN: the last update holds.
