@@ -56,10 +56,8 @@ class Samples:
         if self._end == len(self._stamps):
             size = max(FIRST_CAPACITY, 4 * kept)
             stamps, old = self.newest(kept)
-            self._stamps, self._values = (
-                np.zeros(size, dtype=np.int64),
-                np.zeros((size, len(values))),
-            )
+            self._stamps = np.zeros(size, dtype=np.int64)
+            self._values = np.zeros((size, len(values)))
             self._stamps[:kept], self._values[:kept], self._end = stamps, old, kept
         self._stamps[self._end], self._values[self._end] = stamp_ns, values
         self._end += 1
@@ -156,7 +154,9 @@ def _weights(stamps: Array | Stamps, lag_ns: int) -> Array:
     # In units of half the span, -1 to 1, powers are best conditioned.
     half = 0.5e-9 * float(stamps[-1] - stamps[0])
     times = (stamps - stamps[-1]) * (1e-9 / half) + 1.0
-    powers = np.vander(times, ORDER + 1, increasing=True).T
+    powers = np.ones((ORDER + 1, len(times)))
+    for k in range(ORDER):
+        np.multiply(powers[k], times, out=powers[k + 1])
     wanted = _powers_and_derivatives(1.0 - 1e-9 * lag_ns / half)
     weights: Array = dposv(powers @ powers.T, wanted)[1].T @ powers
     weights[1] /= half
