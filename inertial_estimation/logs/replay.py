@@ -26,6 +26,12 @@ from inertial_estimation.logs.log import Log, Progress, TimeRange, Touches, no_p
 from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.results import Inside, LogDeviations, Replay
+from inertial_estimation.logs.sensor_agreement import (
+    find_situations,
+    momentum_records,
+    sensor_records,
+    uninformed_torques,
+)
 from inertial_estimation.logs.summary import replay_findings, summarize
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -94,7 +100,7 @@ def replay(
     clean = estimate_log(estimator, part.without_frozen(), part.touches)
     progress('estimating', 1.0)
     judged = ~(request.time_range.mask(part.times) & (request.source != 'settings'))
-    found = Replay(robot, settings, part, estimate, clean, computed, judged)
+    found = Replay(estimator, settings, part, estimate, clean, computed, judged)
     if settings.outputs.deviations_rate and deviations_rate != 0.0:
         if deviations_rate is None:
             rows = spread(len(part.samples), SAMPLES_OF_A_MEAN)
@@ -112,7 +118,13 @@ def replay(
         wrenches = internal.net(part.samples, found.estimate)[:, columns]
         found = replace(found, net=Inside(links, links, wrenches))
     progress('checks', 0.0)
-    found = replace(found, summary=summarize(found))
+    situations = find_situations(found)
+    summary = summarize(found) | {
+        'momentum': list(momentum_records(found)),
+        'sensor_residuals': sensor_records(found, situations),
+        'uninformed': list(uninformed_torques(found, situations)),
+    }
+    found = replace(found, summary=summary)
     progress('checks', 1.0)
     return replace(found, findings=tuple(replay_findings(found)))
 
@@ -182,11 +194,10 @@ def rows_at_rate(stamps_ns: NDArray[np.int64], rate: float) -> Indices:
 
 def with_deviations(found: Replay, rows: Indices, progress: Progress = no_progress) -> Replay:
     """Return a replay with the standard deviations at some samples."""
-    log, robot, settings = found.recording, found.robot, found.settings
+    log, estimator = found.recording, found.estimator
     if log.rates is None:
         return found
-    estimator = build_estimator(settings, robot, calibration=found.calibration)
-    noise = stream_noise(settings, robot, log.rates)
+    noise = stream_noise(found.settings, found.robot, log.rates)
     m, estimate, touches = len(rows), found.estimate, log.touches
     columns = {contact.name: column for column, contact in enumerate(estimate.contacts)}
     wrenches, torques, external, residuals = (

@@ -18,6 +18,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding
 from inertial_estimation.logs.bag import BagWriter
 from inertial_estimation.logs.log import Log, Progress, no_progress
@@ -63,8 +64,8 @@ class Replay:
 
     Attributes
     ----------
-    robot : Robot
-        Its joints, sensors and submodels give the order of the rows.
+    estimator : WrenchEstimator
+        Its robot's joints, sensors and submodels give the order of the rows.
     settings : EstimatorSettings
         Those of the node.
     recording : Log
@@ -90,7 +91,7 @@ class Replay:
 
     """
 
-    robot: Robot
+    estimator: WrenchEstimator
     settings: EstimatorSettings
     recording: Log
     estimate: WrenchEstimate
@@ -102,6 +103,11 @@ class Replay:
     net: Inside | None = None
     summary: Mapping[str, Any] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def robot(self) -> Robot:
+        """Robot of the estimator."""
+        return self.estimator.robot
 
     @property
     def calibration(self) -> FtCalibration:

@@ -3,21 +3,22 @@
 """
 Residuals of the sensors of a log against all others, and of the momentum against the wrenches.
 
-Each record states the residual, the noise that the settings state, and whether it is doubtful.
+Each states the noise that the settings state. Torques that no sensor informs are not checked.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from inertial_estimation.arrays import Indices
-from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.dependence import UninformedTorques, dependence_table
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.momentum_check import (
     WINDOW_NS,
@@ -42,8 +43,8 @@ GONE = np.uint8(Quality.DROPPED | Quality.ABSENT)
 """A contact with one of these flags takes no part."""
 MAX_SAMPLES = 200
 """Evenly spread over the log: the estimate is repeated without each FT sensor."""
-MAX_SITUATIONS = 4
-"""Most frequent ones that are looked at."""
+MAX_SITUATIONS, MAX_DEPENDENCES = 4, 20
+"""Most frequent ones whose residuals, and whose dependence, are computed."""
 SEED = 0
 """Of the disturbance by noise."""
 QUANTITIES = {
@@ -119,7 +120,6 @@ def sensor_records(replay: Replay, situations: Sequence[Situation]) -> list[Reco
     """Return the residual of each sensor against the others."""
     robot, settings, judged = replay.robot, replay.settings, replay.judged
     samples = replay.recording.without_frozen()
-    estimator = build_estimator(settings, robot, calibration=replay.calibration)
     noise, whole = _noise(replay)
     motion, random = StateNoise.of(noise.joints, noise.imus), np.random.default_rng(SEED)
     # Evenly spread over the samples that are judged, over all if none is.
@@ -133,8 +133,8 @@ def sensor_records(replay: Replay, situations: Sequence[Situation]) -> list[Reco
             fts = part.ft_readings + noise.fts * random.normal(size=part.ft_readings.shape)
             disturbed = replace(motion.perturbed(part, random), ft_readings=fts)
             taken.append(rows)
-            residuals.append(sensor_residuals(estimator, part, situation.contacts))
-            others.append(sensor_residuals(estimator, disturbed, situation.contacts))
+            residuals.append(sensor_residuals(replay.estimator, part, situation.contacts))
+            others.append(sensor_residuals(replay.estimator, disturbed, situation.contacts))
     if not taken:
         return []
     used = samples.take(np.concatenate(taken))
@@ -175,6 +175,22 @@ def sensor_records(replay: Replay, situations: Sequence[Situation]) -> list[Reco
                 'doubtful': judges and verdict.doubtful,
             })  # fmt: skip
     return records
+
+
+def uninformed_torques(replay: Replay, situations: Sequence[Situation]) -> Iterator[Record]:
+    """Yield torques that no FT sensor informs [T Theorem 4.2], the most frequent ones first."""
+    robot, found = replay.robot, Counter[UninformedTorques]()
+    for one in situations[:MAX_DEPENDENCES]:
+        table = dependence_table(
+            robot,
+            one.contacts,
+            imus=None if robot.fixed_frame else one.imus,
+            fts=one.fts,
+            acceleration_arrays=replay.settings.angular_acceleration_source == 'array',
+        )
+        found.update(dict.fromkeys(table.uninformed, len(one.rows)))
+    for group, rows in found.most_common():
+        yield {**asdict(group), 'sample_share': rows / len(replay.times)}
 
 
 def _noise(replay: Replay) -> tuple[NoiseModel, bool]:

@@ -4,26 +4,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 
 import numpy as np
 
 from inertial_estimation.arrays import Array, Mask
-from inertial_estimation.estimation.dependence import UninformedTorques, dependence_table
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.findings import Finding, few, finding, limit_of
 from inertial_estimation.logs.log import changing
 from inertial_estimation.logs.results import Inside, Replay
-from inertial_estimation.logs.sensor_agreement import (
-    GONE,
-    Record,
-    Situation,
-    find_situations,
-    momentum_records,
-    sensor_records,
-)
+from inertial_estimation.logs.sensor_agreement import GONE, Record
 from inertial_estimation.sample import SensorState
 from inertial_estimation.signals.stream import StreamStatistics
 
@@ -34,11 +24,8 @@ QUALITIES = {
     'external_torques': 'external_torque_quality', 'residuals': 'submodel_quality',
 }  # fmt: skip
 """Of each result that is judged."""
-MAX_SITUATIONS, MIN_SHARE, MAX_GROUPS = 20, 0.01, 4
-"""
-Most frequent sets of contacts and sensors whose dependence is computed, and share and number of
-the groups of torques without FT sensor that are reported.
-"""
+MIN_SHARE, MAX_GROUPS = 0.01, 4
+"""Share and number of the groups of torques without FT sensor that are reported."""
 UNUSABLE = (SensorState.ABSENT, SensorState.STALE, SensorState.INVALID)
 STARTUP = 2.0
 """Streams that come later than this after the first sample are missing [s]."""
@@ -49,7 +36,6 @@ def summarize(replay: Replay) -> Record:
     robot, log, clean, offsets = replay.robot, replay.recording, replay.clean, replay.offsets
     times, statistics = log.times, log.statistics
     usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
-    situations = find_situations(replay)
     fts, imus, joints = (
         list(_streams(getattr(statistics, kind, {}), log.origin_ns, times))
         for kind in ('fts', 'imus', 'joints')
@@ -88,11 +74,8 @@ def summarize(replay: Replay) -> Record:
             _columns(replay, 'external_torques', 'joint', robot.joint_names) if contacts else ()
         ),
         'deviations_lack': replay.deviations.lack if replay.deviations else '',
-        'momentum': list(momentum_records(replay)),
-        'sensor_residuals': sensor_records(replay, situations),
         'through': list(_inside('joint', replay.through)),
         'net': list(_inside('link', replay.net)),
-        'uninformed': list(_uninformed(replay, situations[:MAX_SITUATIONS])),
     }
 
 
@@ -215,22 +198,6 @@ def _inside(kind: str, found: Inside | None) -> Iterator[Record]:
             values = found.wrenches[:, k]
             known = np.isfinite(values).all(axis=1)
             yield {kind: name, 'frame': frame, **_figures(values[known])}
-
-
-def _uninformed(replay: Replay, situations: Sequence[Situation]) -> Iterator[Record]:
-    """Yield torques that no FT sensor informs [T Theorem 4.2], the most frequent ones first."""
-    robot, found = replay.robot, Counter[UninformedTorques]()
-    for one in situations:
-        table = dependence_table(
-            robot,
-            one.contacts,
-            imus=None if robot.fixed_frame else one.imus,
-            fts=one.fts,
-            acceleration_arrays=replay.settings.angular_acceleration_source == 'array',
-        )
-        found.update(dict.fromkeys(table.uninformed, len(one.rows)))
-    for group, rows in found.most_common():
-        yield {**asdict(group), 'sample_share': rows / len(replay.times)}
 
 
 def replay_findings(replay: Replay) -> Iterator[Finding]:
