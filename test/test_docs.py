@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from inertial_estimation.cli.commands import parser
-from inertial_estimation.outputs.table import OUTPUTS
+from inertial_estimation.outputs.topics import OUTPUTS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]

@@ -32,7 +32,7 @@ from inertial_estimation.logs.log import LogSlice, no_progress
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.reduction import LogReader
 from inertial_estimation.logs.replay import replay
-from inertial_estimation.logs.table import Layout
+from inertial_estimation.logs.table_formats import Layout
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.router import Source

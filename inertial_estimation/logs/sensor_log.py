@@ -18,7 +18,7 @@ from inertial_estimation.errors import CallError, ConfigError, LogError, NameNot
 from inertial_estimation.logs.bag import BagReader, Stream, read_stream
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import LogSlice, TimeRange
-from inertial_estimation.logs.table import Layout, load_table
+from inertial_estimation.logs.table_formats import Layout, load_table
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import inverse_pose
 from inertial_estimation.signals.router import accepted_frame_ids

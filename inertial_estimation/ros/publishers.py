@@ -24,12 +24,13 @@ from inertial_estimation.outputs import markers
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.outputs.markers import MARKER_ARRAY, marker_array
 from inertial_estimation.outputs.result_checks import DependenceStatus, MomentumStatus
-from inertial_estimation.outputs.table import (
+from inertial_estimation.outputs.topics import (
     OUTPUTS,
     Encode,
     Layout,
     Output,
     Pace,
+    RateLimiter,
     Results,
     encoders,
     messages,
@@ -37,47 +38,14 @@ from inertial_estimation.outputs.table import (
 from inertial_estimation.ros.subscriptions import LATCHED, message_class
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
-from inertial_estimation.signals.cdr import NANOSECONDS
 from inertial_estimation.uncertainty.deviations import Deviations, LiveUncertainty
 
-MAX_SHARE = 0.2
-"""Time for deviations, and for internal wrenches, over the time of the cycles."""
 LOOK_RATE = 10.0
 """Of counting the subscribers of topics [Hz]."""
 MARKER_RATE, STATE_RATE = 30.0, 1.0
 """Of wrench markers, and of those that seldom change [Hz]."""
 MAX_LAYOUTS = 64
 """Sets of contacts whose encoders are kept."""
-
-
-class RateLimiter:
-    """Lets work begin at a rate, and only when it takes a share of the cycles' time at most."""
-
-    def __init__(self, rate: float) -> None:
-        self._period_ns = round(NANOSECONDS / rate) if rate else 0
-        self._next_ns = 0
-        self._busy = self._owed = 0.0
-
-    def is_due(self, stamp_ns: int) -> bool:
-        """Tell whether work may begin; its next time is a period later."""
-        late = stamp_ns - self._next_ns
-        # Time may have been set back since.
-        if -self._period_ns <= late < 0 or self._busy < self._owed:
-            return False
-        # Stamps that jitter, or that no period divides, keep the rate on average.
-        begun_ns = self._next_ns if 0 <= late < self._period_ns else stamp_ns
-        self._next_ns = begun_ns + self._period_ns
-        return True
-
-    def earn(self, duration: float) -> None:
-        """Add the time of a cycle [s]."""
-        self._busy += duration
-
-    def spend(self, duration: float) -> None:
-        """Note the time of the work [s]: cycles must take `1 / MAX_SHARE` of it before more."""
-        self._busy, self._owed = 0.0, duration / MAX_SHARE
-
-
 Topics = dict[str, list[tuple[Any, Encode]]]
 """Publishers of outputs, and what encodes their messages."""
 Wanted = list[tuple[Output, Sequence[int]]]

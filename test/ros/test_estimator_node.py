@@ -36,7 +36,8 @@ from visualization_msgs.msg import MarkerArray
 
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
-from inertial_estimation.ros import estimator_node, publishers
+from inertial_estimation.outputs import topics
+from inertial_estimation.ros import estimator_node
 from inertial_estimation.signals.messages import Decoder
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.stream_noise import stream_noise
@@ -255,7 +256,7 @@ ROUND_OFF = 1e-9
 
 @pytest.fixture(autouse=True)
 def no_limit_of_time(monkeypatch):
-    monkeypatch.setattr(publishers, 'MAX_SHARE', np.inf)
+    monkeypatch.setattr(topics, 'MAX_SHARE', np.inf)
 
 
 def at_rate(rate, **given):
@@ -397,7 +398,7 @@ def test_without_subscribers_nothing_is_computed_and_what_is_missing_is_reported
 @pytest.mark.parametrize(('cycles', 'rate'), [(100.0, 50.0), (250.0, 100.0), (100.0, 100.0)])
 def test_rates_are_kept_on_average(rng, cycles, rate):
     stamps = (START_NS + 1e9 / cycles * (np.arange(1000) + rng.uniform(-0.1, 0.1, 1000))).tolist()
-    limiter = publishers.RateLimiter(rate)
+    limiter = topics.RateLimiter(rate)
     due = [limiter.is_due(round(stamp)) for stamp in stamps]
     assert sum(due) == pytest.approx(1000 * rate / cycles, rel=0.01)
     # Time that is set back blocks nothing.

@@ -1,0 +1,97 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Samples of a bag: those of the node.
+
+Its messages go through the decoders, the router and the sample assembler of the node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from inertial_estimation.arrays import Array
+from inertial_estimation.calibration.configured_estimator import build_calibration
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.estimation.contact_stream import ContactStream
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.logs.bag import BagReader, deserialize, resolve
+from inertial_estimation.logs.log import Log, Progress, Touches
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import Sample, SampleBatch
+from inertial_estimation.signals.assembler import SampleAssembler
+from inertial_estimation.signals.router import Router
+
+MESSAGES_PER_TICK = 2000
+
+
+def read_bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progress) -> Log:
+    """Return the samples that the node would have made of a bag."""
+    assembly = LogAssembler(robot, settings)
+    router = Router(
+        settings, robot, assembly, assembly.contacts.push, deserialize, resolve=resolve,
+        strict=True,
+    )  # fmt: skip
+    needs = build_calibration(settings, robot).needs_temperature
+    for sensor, needed in zip(robot.ft_sensors, needs, strict=True):
+        if needed and not settings.ft_of(sensor.name).temperature_topic:
+            raise ConfigError(
+                f"'ft.{sensor.name}.temperature_topic' is empty, but its calibration has "
+                'temperature coefficients'
+            )
+    with BagReader(path) as reader:
+        topics: dict[str, int] = {}
+        for source in router.sources:
+            optional = source.kind == 'contacts' or (
+                source.kind == 'temperature' and not needs[source.index]
+            )
+            if not optional or source.topic in reader.topics:
+                topics[source.topic] = reader.require(source.topic, source.type).n_messages
+        total = sum(topics.values())
+        for k, message in enumerate(reader.messages(topics)):
+            assembly.keep(router.handle(message.topic, message.data))
+            if k % MESSAGES_PER_TICK == 0:
+                progress('reading', k / total)
+    progress('reading', 1.0)
+    if not assembly.samples:
+        topic = resolve(settings.joint_states.topics[0])
+        raise LogError(f"topic '{topic}' reports none of the joints that are estimated")
+    problems = {one.name: dict(one.problems) for one in router.sources if one.problems}
+    return replace(assembly.log(), problems=problems)
+
+
+class LogAssembler(SampleAssembler):
+    """Assembler and contacts of the node, and their samples."""
+
+    def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
+        super().__init__(robot, settings)
+        self.samples: list[Sample] = []
+        self._origin_ns = 0
+        self.contacts = ContactStream(robot, settings)
+        self._present: list[tuple[Contact, ...]] = []
+
+    def push_ft(self, index: int, stamp_ns: int, wrench: Array) -> None:
+        """Take an FT message; the first one is the origin of times."""
+        self._origin_ns = self._origin_ns or stamp_ns
+        super().push_ft(index, stamp_ns, wrench)
+
+    def keep(self, sample: Sample | None) -> None:
+        """Take a sample, and the contacts of its time."""
+        if sample is not None:
+            self.samples.append(sample)
+            self._present.append(self.contacts.at(sample.stamp_ns))
+
+    def log(self) -> Log:
+        """Return the log."""
+        problems = dict(self.contacts.problems)
+        if dropped := self.contacts.statistics().dropped:
+            problems['more contacts at a time than allowed'] = dropped
+        return Log(
+            SampleBatch.stack(self.samples),
+            self._origin_ns or self.samples[0].stamp_ns,
+            self.statistics(),
+            Touches.of(self._present, problems, self.contacts.senders.ever_slow),
+            self.rates(),
+        )
