@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument('--rate', type=int, default=500, help='joint states a second [Hz]')
     parser.add_argument('--pairs', type=int, default=3, help='runs of the nodes of each kind')
     parser.add_argument('--seconds', type=float, default=10.0, help='length of such a run')
-    parser.add_argument('--seeds', type=int, default=4, help='of wrong URDFs')
+    parser.add_argument('--seeds', type=int, default=10, help='of wrong URDFs')
     parser.add_argument('--data', type=Path, default=Path('../shared/data'), help='real logs')
     parser.add_argument('--json', type=Path, help='also write the figures here')
     chosen = parser.parse_args()

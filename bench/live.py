@@ -1,31 +1,26 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Identify beside a simulated robot: torques, drift, push, payload, rest [T section 7.4]."""
+"""Identify beside a simulated robot: convergence, drift, push, payload, rest [T section 7.4]."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bench import convergence
 from bench.live_robots import (
+    CENTRED,
     OFFSETS,
-    ONSET,
     RATE,
-    SECONDS,
-    SETTINGS,
-    WRONG,
     StandingLog,
-    at_random,
     equal_parts,
     node_settings,
     record,
     smooth_motion,
     state_noise,
-    tare,
     with_readings,
     wrong_robot,
 )
@@ -35,8 +30,6 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.recursion.identifier import SECOND_NS, RecursiveIdentifier
 from inertial_estimation.identification.recursion.refit import Refit
-from inertial_estimation.identification.solvers.divergence import whitening
-from inertial_estimation.model.identifiable import base_parameters
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import STANDARD_GRAVITY, Robot
 from inertial_estimation.model.sensors import FtCalibration
@@ -45,22 +38,8 @@ from inertial_estimation.sample import SampleBatch
 from inertial_estimation.simulation.description import icub_urdf
 from inertial_estimation.simulation.scenario import carrying as carrying_scene
 
-SEEDS = (0, 1, 2, 3)
-"""Of wrong URDFs and offsets."""
-ARMS = ('l_upper_arm', 'r_upper_arm')
-"""Submodels beyond an FT sensor, in free air."""
 HELD = ('l_hip_3', 'r_hip_3', 'l_foot', 'r_foot')
 """Submodels of the supporting legs, which give no equations."""
-JOINTS = tuple(
-    f'{side}_{joint}'
-    for side in 'lr'
-    for joint in ('shoulder_pitch', 'shoulder_roll', 'shoulder_yaw', 'elbow')
-)
-SOURCES = ('URDF', 'true', 'identified', 'parameters alone')
-"""Parameters and offsets in use; the last keeps the offsets tared with the URDF."""
-LATE, HALF = 30.0, 0.5
-"""Time from which torque errors count [s], and their limit over those with the URDF."""
-SPANS = ((0.0, ONSET), (ONSET, 10.0), (10.0, 20.0), (20.0, LATE), (LATE, SECONDS))
 FT_NOISE = np.array([0.15, 0.15, 0.15, 0.005, 0.005, 0.005])
 HAND, SENSOR, ARM = 'l_hand', 'l_arm_ft', 'l_upper_arm'
 LOAD, LOAD_CENTER, LOAD_INERTIA = 1.0, np.array([0.05, 0.02, -0.08]), 0.002
@@ -69,77 +48,6 @@ FORCE_LIMIT, MASS_LIMIT, CENTER_LIMIT = 1.0, 0.05, 0.01
 """Limits of errors [N, kg, m]."""
 STILL_SECONDS = 36_000
 """Ten hours."""
-
-
-class TorqueErrors(NamedTuple):
-    """Torque errors with one wrong URDF."""
-
-    times: Array
-    """End of each second, shape (n,) [s]."""
-    squares: Array
-    """Mean squares, shape (n, 4, n_joints) over `SOURCES` and `JOINTS` [Nm^2]."""
-    base: Array
-    """Rms error of the arms' base parameters over their spread, shape (n, 2)."""
-    least_margin: float
-    """Smallest eigenvalue of a pseudo-inertia of any update."""
-    refitted: tuple[str, ...]
-
-    def rms(self, first: float, last: float) -> Array:
-        """Return rms errors between two times, shape (4,) [Nm]."""
-        kept = (self.times > first + 0.5) & (self.times < last + 0.5)
-        return np.asarray(np.sqrt(self.squares[kept].mean(axis=(0, 2))))
-
-
-def torque_errors(log: StandingLog, seed: int) -> TorqueErrors:
-    """Estimate with a wrong URDF, the true one, and what is identified up to the second before."""
-    rng = np.random.default_rng(seed)
-    offsets = OFFSETS * rng.normal(size=(len(log.robot.ft_sensors), 6))
-    samples = replace(log.samples, ft_readings=log.samples.ft_readings + offsets)
-    wrong = wrong_robot(log.robot, rng)
-    rest = samples.take(np.flatnonzero(np.abs(log.times - ONSET / 2) < ONSET / 2 - 1.0))
-    tared = tare(wrong, rest, ARMS)
-    sources = [(wrong, tared)] * len(SOURCES)
-    sources[1] = log.robot, tare(log.robot, rest, ARMS)
-    identifier = RecursiveIdentifier(wrong, node_settings(wrong), _subtracting(tared))
-    identifier.noise = state_noise(wrong, SETTINGS, RATE)
-    bases = [_Base(log.robot, one) for one in log.robot.submodels if one.name in ARMS]
-    times, squares, base, margins, begin, refit = [], [], [], [], 0, None
-    for part in equal_parts(samples, 1.0):
-        truth = log.torques[begin : begin + len(part)]
-        begin += len(part)
-        squares.append([_squares(log, *source, part, truth) for source in sources])
-        identifier.add(part, free=_free(wrong, len(part)))
-        refit = identifier.refit()
-        if refit is not None and refit.refitted:
-            none = np.full(6, np.nan)
-            found = [refit.subtracted.get(sensor.name, none) for sensor in wrong.ft_sensors]
-            updated = wrong.with_parameters(refit.parameters)
-            sources[2:] = (updated, tared + np.nan_to_num(found)), (updated, tared)
-            margins.append(consistency_margin(refit.parameters).min())
-        times.append(1e-9 * float(part.stamp_ns[-1]))
-        base.append([one.error(sources[2][0]) for one in bases])
-    refitted = refit.refitted if refit is not None else ()
-    least = min(margins, default=np.nan)
-    return TorqueErrors(np.array(times), np.array(squares), np.array(base), least, refitted)
-
-
-class _Base:
-    """Base parameters of one submodel [T 7.9]."""
-
-    def __init__(self, robot: Robot, submodel: Submodel) -> None:
-        self._links = list(submodel.links)
-        self._grouping = base_parameters(robot, submodel)
-        K = self._grouping.grouping.reshape(self._grouping.rank, len(self._links), 10)
-        maps = WRONG * whitening(robot.parameters[self._links])
-        self._spread = np.linalg.norm(np.einsum('bli,lij->blj', K, maps), axis=(1, 2))
-        self._true = self._of(robot)
-
-    def _of(self, robot: Robot) -> Array:
-        return self._grouping.of(robot.parameters[self._links].reshape(-1))
-
-    def error(self, robot: Robot) -> float:
-        """Return the rms error over the spread of wrong URDFs."""
-        return float(np.sqrt(np.mean(((self._of(robot) - self._true) / self._spread) ** 2)))
 
 
 def drift(seed: int = 0, amount: float = 20.0, seconds: float = 600.0) -> tuple[Goal, ...]:
@@ -285,32 +193,13 @@ def standing_still(seconds: int = STILL_SECONDS, seed: int = 0) -> tuple[Goal, .
     )
 
 
-def measure(seeds: Sequence[int] = SEEDS) -> tuple[list[Table], list[Goal]]:
-    """Run all experiments."""
-    log = record(at_random())
-    found = [torque_errors(log, seed) for seed in seeds]
-    urdf, _, identified, _ = _rms(found, LATE, np.inf)
-    goals = [
-        Goal(f'torques after {LATE:g} s: error / that with the URDF', identified / urdf, HALF)
-    ]
+def measure(seeds: Sequence[int]) -> tuple[list[Table], list[Goal]]:
+    """Run all experiments; seeds of wrong URDFs."""
+    tables, goals = convergence.measure(seeds)
     for experiment in (drift, push, payload, carried_load):
         goals += experiment()
     goals += standing_still()
-    spans = [(f'{first:g}-{last:g}', *_rms(found, first, last)) for first, last in SPANS]
-    by_seed = [
-        (seed, *one.rms(LATE, np.inf), *one.base[0], *one.base[-1])
-        for seed, one in zip(seeds, found, strict=True)
-    ]
-    base = ('base l at first', 'r', 'l at last', 'r')
-    return [
-        Table('Rms torque error, shoulders and elbows [Nm]', ('seconds', *SOURCES), spans),
-        Table(f'After {LATE:g} s, by wrong URDF [Nm]', ('seed', *SOURCES, *base), by_seed),
-    ], goals
-
-
-def _rms(found: Sequence[TorqueErrors], first: float, last: float) -> Array:
-    """Return rms errors over several wrong URDFs, shape (4,) [Nm]."""
-    return np.asarray(np.sqrt(np.mean([one.rms(first, last) ** 2 for one in found], axis=0)))
+    return tables, goals
 
 
 class _Pole:
@@ -352,9 +241,9 @@ def _follow_load(log: StandingLog, hand: str, seed: int) -> dict[int, tuple]:
     robot, arm = log.robot, _submodel(log.robot, hand).name
     rng = np.random.default_rng([seed, 3])
     offsets = OFFSETS * rng.normal(size=(len(robot.ft_sensors), 6))
-    samples = replace(log.samples, ft_readings=log.samples.ft_readings + offsets)
+    samples = replace(log.centred, ft_readings=log.centred.ft_readings + offsets)
     identifier = RecursiveIdentifier(robot, node_settings(robot))
-    identifier.noise = state_noise(robot, SETTINGS, RATE)
+    identifier.noise = state_noise(robot, CENTRED, RATE)
     found: dict[int, tuple] = {}
     source: tuple[Robot, Array] | None = None
     for part in equal_parts(samples, 1.0):
@@ -383,16 +272,6 @@ def _submodel(robot: Robot, frame: str) -> Submodel:
 
 def _subtracting(offsets: Array) -> FtCalibration:
     return FtCalibration.identity(len(offsets)).with_offsets(offsets)
-
-
-def _squares(
-    log: StandingLog, robot: Robot, offsets: Array, samples: SampleBatch, truth: Array
-) -> Array:
-    """Return mean squares of the torque errors of `JOINTS` [Nm^2]."""
-    contacts = [Contact(frame) for frame in log.contacts]
-    found = WrenchEstimator(robot, contacts, calibration=_subtracting(offsets)).batch(samples)
-    columns = [robot.joint_names.index(name) for name in JOINTS]
-    return np.asarray(np.nanmean((found.torques - truth)[:, columns] ** 2, axis=0))
 
 
 def _force(

@@ -48,6 +48,8 @@ IMUS = ('root_link', 'chest', 'head_imu_0', 'l_forearm', 'r_forearm')
 SETTINGS = EstimatorSettings.from_dict(
     {'joint_states.velocity_source': 'filter', 'filter.window': 0.12, 'imus': IMUS}
 )
+CENTRED = replace(SETTINGS, filter=SETTINGS.filter.centred())
+"""Of the identifier."""
 NONE = np.empty(0)
 WRONG = 0.2
 """Standard deviation of each whitened coordinate of a link: 20 % of its size."""
@@ -71,6 +73,8 @@ class StandingLog:
     """With noise, without offsets of FT sensors."""
     torques: Array
     """True torques, shape (n, n_joints) [Nm]."""
+    centred: SampleBatch
+    """Samples as the identifier takes them."""
 
     @property
     def times(self) -> Array:
@@ -95,27 +99,36 @@ def record(scenario: Scenario, seconds: float = SECONDS) -> StandingLog:
     """
     simulated = SimulatedRobot(scenario, {name: name for name in IMUS}, RATE)
     robot = Robot.from_urdf(simulated.urdf, imus=IMUS)
-    reader = _Reader(simulated, robot, scenario.seed)
+    readers = [_Reader(simulated, robot, scenario.seed, one) for one in (SETTINGS, CENTRED)]
     order = [simulated.joint_names.index(name) for name in robot.joint_names]
-    kept, torques = [], []
+    kept, centred, torques = [], [], []
     for k in range(round(seconds * RATE)):
         snapshot = simulated.step()
-        sample = reader.read(snapshot)
-        if sample is not None and not k % EVERY:
+        sample, earlier = (reader.read(snapshot) for reader in readers)
+        if k % EVERY:
+            continue
+        if sample is not None:
             kept.append(sample)
             torques.append(snapshot.torques[order])
-    return StandingLog(robot, scenario.contacts, SampleBatch.stack(kept), np.array(torques))
+        if earlier is not None:
+            centred.append(earlier)
+    return StandingLog(
+        robot, scenario.contacts, SampleBatch.stack(kept), np.array(torques),
+        SampleBatch.stack(centred),
+    )  # fmt: skip
 
 
 class _Reader:
     """Turns instants into samples, as the node of the estimator does."""
 
-    def __init__(self, simulated: SimulatedRobot, robot: Robot, seed: int) -> None:
+    def __init__(
+        self, simulated: SimulatedRobot, robot: Robot, seed: int, settings: EstimatorSettings
+    ) -> None:
         names = [sensor.name for sensor in robot.ft_sensors]
         self._noise = SensorNoise(seed=seed)
         self._joints = simulated.joint_names
         self._fts = [simulated.ft_names.index(name) for name in names]
-        self._assembler = SampleAssembler(robot, SETTINGS)
+        self._assembler = SampleAssembler(robot, settings)
 
     def read(self, snapshot: Snapshot) -> Sample | None:
         """Return a sample of that instant; None while filters fill."""

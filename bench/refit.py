@@ -33,7 +33,7 @@ from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.preparation import Preparation, prepare
 from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.recursion.covariance import parameter_roots
+from inertial_estimation.identification.recursion.covariance import certainties
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.refit import joint_refit
@@ -178,25 +178,25 @@ def _joint_refits() -> dict[str, Timed]:
         measures_velocities=True,
     )
     samples, external = _moving_log(robot, identifier.noise)
-    weight, known = identifier.settings.weight, identifier.memories
+    known = identifier.memories
     start: dict[str, Array] = {}
     for part in equal_parts(samples, 1.0):
         if all(one.information is not None for one in known):
-            found = joint_refit(known, weight, start)
+            found = joint_refit(known, start)
             start = {one.memory.block.submodel.name: one.parameters for one in found.fits}
         at = np.searchsorted(samples.stamp_ns, part.stamp_ns)
         identifier.add(part, external={BASE: external[at]})
     calls: dict[str, Callable[[], object]] = {
-        PEER: lambda: _joint_by_cvxpy(known, weight),
+        PEER: lambda: _joint_by_cvxpy(known),
         'errors of the motion': lambda: _correct_errors(known),
-        'joint refit, cold': lambda: joint_refit(known, weight),
-        'joint refit, warm': lambda: joint_refit(known, weight, start),
+        'joint refit, cold': lambda: joint_refit(known),
+        'joint refit, warm': lambda: joint_refit(known, start),
         'rest of an update': _rest_of_update(identifier, start),
     }
     return {name: Timed(call, 1) for name, call in calls.items()}
 
 
-def _joint_by_cvxpy(known: Sequence[SubmodelMemory], weight: float) -> None:
+def _joint_by_cvxpy(known: Sequence[SubmodelMemory]) -> None:
     import cvxpy as untyped
 
     cvxpy: Any = untyped
@@ -209,7 +209,7 @@ def _joint_by_cvxpy(known: Sequence[SubmodelMemory], weight: float) -> None:
         x = cvxpy.Variable(n)
         left = information.R[:, :n] @ x + information.R[:, one.offsets] @ offsets[one.own]
         cost += cvxpy.sum_squares(left - information.rho) / 2
-        cost += weight * information.count * cvxpy.sum_squares(x - one.prior.reshape(-1))
+        cost += cvxpy.sum_squares(x - one.prior.reshape(-1)) / one.prior_variance
         constraints += _consistent(cvxpy, x, n // 10)
     cvxpy.Problem(cvxpy.Minimize(cost), constraints).solve(solver=cvxpy.CLARABEL)
 
@@ -225,14 +225,14 @@ def _rest_of_update(
     identifier: RecursiveIdentifier, start: dict[str, Array]
 ) -> Callable[[], object]:
     """Return what computes deviations, base parameters and the URDF of an update."""
-    known, weight, robot = identifier.memories, identifier.settings.weight, identifier.robot
-    found = joint_refit(known, weight, start)
+    known, robot = identifier.memories, identifier.robot
+    found = joint_refit(known, start)
     parameters = identifier.prior.copy()
     for one in found.fits:
         parameters[list(one.memory.block.submodel.links)] = one.parameters
     identifier.refit()
     return lambda: (
-        parameter_roots(found, weight),
+        certainties(found),
         [one.determined(one.corrected) for one in known],
         identifier.base_values(),
         export_urdf(robot, parameters),

@@ -34,8 +34,8 @@ ON_ONE_FOOT = TimeRange(13.07, 65.64)
 FREE = ('r_leg_ft', 'r_foot_ft')
 """FT sensors beyond which nothing touches meanwhile."""
 WAYS = ('URDF', 'past offset', 'identified', 'offset in hindsight', 'matrix in hindsight')
-CHOICES = ((None, None), (0.1, 1), (0.01, 1), (1e-4, 4))
-"""Prior weight and least number of determined combinations of an update; None: the node's."""
+CHOICES = ((None, None), (0.2, 1), (1.0, 1), (3.0, 4))
+"""Error of the URDF and least number of determined combinations of an update; None: the node's."""
 
 
 class Update(NamedTuple):
@@ -51,7 +51,7 @@ class Update(NamedTuple):
 
 
 def measure(data: Path) -> tuple[list[Table], list[Goal]]:
-    """Predict, with the settings of the node and with weaker priors."""
+    """Predict, with the settings of the node and with others."""
     config = FOLDER / 'config' / 'icub_yoga_left.yaml'
     settings = EstimatorSettings.from_yaml(config)
     urdf = (data / 'models' / 'icub_v2_5.urdf').read_text(encoding='utf-8')
@@ -62,16 +62,16 @@ def measure(data: Path) -> tuple[list[Table], list[Goal]]:
     rows: list[tuple[object, ...]] = []
     goals: list[Goal] = []
     table: list[tuple[object, ...]] = []
-    for weight, least in CHOICES:
-        updates = _identify(robot, samples, weight, least)
+    for error, least in CHOICES:
+        updates = _identify(robot, samples, error, least)
         sizes = _rms(robot, samples, updates)
         accepted = [one for one in updates if one.refitted]
         names = ', '.join(sorted({name for one in accepted for name in one.refitted})) or '-'
         margin = min(consistency_margin(one.parameters).min() for one in updates)
         worst = float((sizes[2] / sizes[1]).max())
         count = f'{len(accepted)} of {len(updates)}'
-        table.append((weight or 'node', least or 'node', count, names, margin, worst))
-        if weight is None:
+        table.append((error or 'node', least or 'node', count, names, margin, worst))
+        if error is None:
             groups = [(name, of) for name in FREE for of in ('force [N]', 'moment [Nm]')]
             flat = sizes.reshape(len(WAYS), -1)
             rows = [(*group, *flat[:, k].tolist()) for k, group in enumerate(groups)]
@@ -85,7 +85,7 @@ def measure(data: Path) -> tuple[list[Table], list[Goal]]:
                     for k, group in enumerate(groups)
                 ]
         goals.append(Goal('smallest pseudo-inertia eigenvalue', margin, 0.0, at_least=True))
-    columns = ('prior weight', 'least', 'accepted', 'submodels', 'eigenvalue', 'error / past')
+    columns = ('URDF error', 'least', 'accepted', 'submodels', 'eigenvalue', 'error / past')
     return [
         Table('Readings of the next second, rms error', ('sensor', 'of', *WAYS), rows),
         Table('Updates', columns, table),
@@ -93,12 +93,12 @@ def measure(data: Path) -> tuple[list[Table], list[Goal]]:
 
 
 def _identify(
-    robot: Robot, samples: SampleBatch, weight: float | None, least: int | None
+    robot: Robot, samples: SampleBatch, error: float | None, least: int | None
 ) -> list[Update]:
     """Identify second by second, as the node does."""
     settings = node_settings(robot)
-    if weight is not None:
-        settings = replace(settings, weight=weight, excited=least)
+    if error is not None:
+        settings = replace(settings, prior_error=error, excited=least)
     identifier, found = RecursiveIdentifier(robot, settings), []
     for part in equal_parts(samples, 1.0):
         identifier.add(part)

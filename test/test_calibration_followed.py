@@ -180,7 +180,7 @@ def test_sway_of_offsets_is_accepted_and_a_push_rejected(icub):
         matrix = np.eye(6) + 0.1 * rng.normal(size=(6, 6)) * np.outer(SIZES, 1.0 / SIZES)
         samples.ft_readings[:, k] = samples.ft_readings[:, k] @ matrix.T
     samples.ft_readings[:] += ICUB_NOISE * rng.normal(size=samples.ft_readings.shape)
-    given = settings(icub, weight=0.1, half_life=600.0, force_walk=0.3, warm_up=3.0, gate=4.0)
+    given = settings(icub, half_life=600.0, force_walk=0.3, warm_up=3.0, gate=4.0)
     identifier, changes = RecursiveIdentifier(icub, given), []
     for part in equal_parts(samples, 1.0):
         changes += [(1e-9 * part.stamp_ns[0], *change) for change in identifier.add(part)]

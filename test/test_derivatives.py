@@ -7,18 +7,21 @@ Not covered: time jumps, which reset a filter from outside (test_streams.py), an
 suits a robot (bench/derivatives.py).
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from inertial_estimation.config.settings import EstimatorSettings
 from inertial_estimation.signals.derivatives import gyroscope_differentiator, joint_differentiator
 from inertial_estimation.signals.kalman import FIRST_VARIANCE, SETTLING, KalmanFilter, model
-from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
+from inertial_estimation.signals.savitzky_golay import CUBIC, QUINTIC, SavitzkyGolayFilter
 
-WINDOW, ORDER = 0.1, 3
+WINDOW = 0.1
 START_NS = 1_457_614_036_659_765_005
 MS = 1_000_000
-KINDS = ('savitzky_golay', 'kalman')
+KINDS = ('savitzky_golay', 'quintic', 'kalman')
+ORDERS = (CUBIC, QUINTIC)
 # Round-off of values of order one times the largest weight, about 60 / (0.05 s)^2.
 ROUND_OFF = 1e-10
 
@@ -26,7 +29,7 @@ ROUND_OFF = 1e-10
 def make(kind='savitzky_golay', n_channels=2):
     if kind == 'kalman':
         return KalmanFilter(n_channels, 1e-4, 10.0)
-    return SavitzkyGolayFilter(n_channels, WINDOW)
+    return SavitzkyGolayFilter(n_channels, WINDOW, QUINTIC if kind == 'quintic' else CUBIC)
 
 
 def run(filter_, stamps, values):
@@ -51,11 +54,12 @@ def jittering_stamps(n, rng, period_ns=10 * MS):
 
 @pytest.mark.parametrize('lag_ns', [0, 31_400_000, 50_000_000])
 @pytest.mark.parametrize('kind', ['regular', 'jittering'])
-def test_polynomials_are_exact_at_any_instant_in_the_window(kind, lag_ns, rng):
+@pytest.mark.parametrize('order', ORDERS)
+def test_polynomials_are_exact_at_any_instant_in_the_window(order, kind, lag_ns, rng):
     stamps = regular_stamps(300) if kind == 'regular' else jittering_stamps(300, rng)
     t = 1e-9 * (stamps - stamps[-1])[:, None]
-    polynomials = [np.polynomial.Polynomial(rng.normal(size=ORDER + 1)) for _ in range(2)]
-    filter_ = make()
+    polynomials = [np.polynomial.Polynomial(rng.normal(size=order + 1)) for _ in range(2)]
+    filter_ = SavitzkyGolayFilter(2, WINDOW, order)
     run(filter_, stamps, np.hstack([p(t) for p in polynomials]))
     at = -1e-9 * lag_ns
     wanted = np.array([[p(at), p.deriv(1)(at), p.deriv(2)(at)] for p in polynomials]).T
@@ -63,11 +67,29 @@ def test_polynomials_are_exact_at_any_instant_in_the_window(kind, lag_ns, rng):
     np.testing.assert_allclose(found, wanted, atol=1e4 * ROUND_OFF)
 
 
+def test_a_centred_quintic_errs_less_and_has_less_noise(rng):
+    """Than a cubic over half of its window, as for what the identifier takes."""
+    stamps = regular_stamps(400, 5 * MS)
+    t = 1e-9 * (stamps - stamps[-1])[:, None]
+    values = np.hstack([np.sin(2.0 * np.pi * t), rng.standard_normal((400, 100))])
+    usual = EstimatorSettings.from_dict({'filter.window': 0.12}).filter
+    errors = []
+    for given in (replace(usual, delay=0.06), usual.centred()):
+        filter_ = joint_differentiator(replace(EstimatorSettings(), filter=given), 101)
+        for stamp, row in zip(stamps.tolist(), values):
+            filter_.append(stamp, row)
+        at = int(stamps[-1]) - round(1e9 * given.delay)
+        found = filter_.evaluate_at(at)[2]
+        exact = -((2.0 * np.pi) ** 2) * np.sin(-2.0 * np.pi * given.delay)
+        errors.append((abs(found[0] - exact), np.sqrt((found[1:] ** 2).mean())))
+    assert errors[1][0] < 0.1 * errors[0][0] and errors[1][1] < errors[0][1]
+
+
 def test_the_window_must_be_filled():
     """Three quarters of it, by three samples more than fix the polynomial."""
     ready = np.isfinite(run(make(), regular_stamps(100), np.zeros((100, 2))))[:, 0, 0]
     assert ready.tolist() == [False] * 75 + [True] * 25
-    for n, filled in ((ORDER + 3, False), (ORDER + 4, True)):
+    for n, filled in ((CUBIC + 3, False), (CUBIC + 4, True)):
         filter_ = make()
         run(filter_, regular_stamps(n, round(1e9 * WINDOW) // (n - 1)), np.zeros((n, 2)))
         assert (filter_.ready, filter_.lack == '') == (filled, filled)

@@ -29,7 +29,7 @@ from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.priors import entropic_model
-from inertial_estimation.identification.recursion.covariance import parameter_roots
+from inertial_estimation.identification.recursion.covariance import SHOWN, certainties
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.offsets import (
@@ -52,7 +52,6 @@ SAME = 1e-8
 DENSE = 1e-8
 # Of the largest singular value, and of the longest column: round-off.
 DEPENDENT, EMPTY = 1e-10, 1e-12
-WEIGHT = 1e-2
 
 
 @pytest.fixture(scope='module')
@@ -117,7 +116,7 @@ def test_recursion_without_forgetting_is_the_batch(robot, prior):
         np.testing.assert_allclose(recursive.offsets[name], offset, atol=SAME)
 
 
-def assert_minimum(found, weight, rng, size=1e-3):
+def assert_minimum(found, rng, size=1e-3):
     """Check by central differences along random directions that a refit is a minimum."""
 
     def objective(xs, offsets):
@@ -130,7 +129,7 @@ def assert_minimum(found, weight, rng, size=1e-3):
             pull = entropic_divergence(links, one.prior).sum()
             pull += 0.5 * np.sum((extras / one.scales) ** 2)
             total += 0.5 * one.information.squared_residual(full)
-            total += weight * one.information.count * pull
+            total += pull / one.prior_variance
         return total
 
     at, offsets = [fit.x for fit in found.fits], found.offsets
@@ -147,12 +146,12 @@ def assert_minimum(found, weight, rng, size=1e-3):
         assert abs(ahead - behind) < 1e-2 * (ahead + behind - 2 * least)
 
 
-@pytest.mark.parametrize('weight', [1.0, 1e-4, 1e-6])
-def test_refit_from_far_is_the_minimum_of_all_submodels(robot, prior, weight):
-    identifier = identify(robot, prior, log(robot, 3.0)[0], weight=weight)
-    found = joint_refit(known_of(identifier), weight)
+@pytest.mark.parametrize('error', [0.03, 1.0, 3.0])
+def test_refit_from_far_is_the_minimum_of_all_submodels(robot, prior, error):
+    identifier = identify(robot, prior, log(robot, 3.0)[0], prior_error=error)
+    found = joint_refit(known_of(identifier))
     assert found.converged
-    assert_minimum(found, weight, np.random.default_rng(0), size=1e-4)
+    assert_minimum(found, np.random.default_rng(0), size=1e-4)
 
 
 def test_refit_that_does_not_converge_is_withheld(robot, prior, monkeypatch):
@@ -222,10 +221,10 @@ def test_payload_centre_deviation_has_the_correlation_with_mass(rng):
 
 
 def reduced(fit):
-    """Return equations and prior of a submodel at its answer, and variances of their errors."""
-    one, information = fit.memory, fit.memory.information
-    pull, n, m = WEIGHT * information.count, information.n, one.block.unknowns.n_inertial
-    prior = entropic_model(one.block.unknowns, one.prior, fit.parameters, one.scales, pull)
+    """Return equations and prior of a submodel, variances of their errors, and of the prior."""
+    one, information, v = fit.memory, fit.memory.information, fit.memory.prior_variance
+    n, m = information.n, one.block.unknowns.n_inertial
+    prior = entropic_model(one.block.unknowns, one.prior, fit.parameters, one.scales, 1.0 / v)
     rows = np.vstack([information.R, prior.R])
     hat = rows @ pseudo_inverse(rows)
     freedom = information.count - np.trace(hat[:n, :n])
@@ -233,9 +232,11 @@ def reduced(fit):
     # Twice the divergence, less what noise and friction explain, over that of an exact answer.
     moved, of_prior = 2.0 * entropic_divergence(fit.parameters, one.prior).sum(), hat[n : n + m]
     determined = np.eye(m) - of_prior[:, n : n + m]
-    other = noise / pull * np.sum(of_prior[:, :n] ** 2) + np.sum(of_prior[:, n + m :] ** 2)
-    error = (max(moved - other, 0.0) + 1.0) / (np.trace(determined @ determined) + 1.0)
-    return rows, np.repeat([noise, pull * error, pull], [n, m, n - m])
+    other = noise * v * np.sum(of_prior[:, :n] ** 2) + np.sum(of_prior[:, n + m :] ** 2)
+    shown = (max(moved - other, 0.0) + SHOWN * one.stated_variance) / (
+        np.trace(determined @ determined) + SHOWN
+    )
+    return rows, np.repeat([noise, shown / v, 1.0 / v], [n, m, n - m]), shown
 
 
 def pseudo_inverse(rows):
@@ -245,12 +246,13 @@ def pseudo_inverse(rows):
 
 
 def assert_roots_of_dense_inverse(known):
-    found = joint_refit(known, WEIGHT)
-    roots = parameter_roots(found, WEIGHT)
+    found = joint_refit(known)
+    certain = certainties(found)
     size = len(found.offsets) + sum(one.information.n for one in known)
     first, places, blocks, variances = len(found.offsets), [], [], []
     for fit in found.fits:
-        rows, variance = reduced(fit)
+        rows, variance, shown = reduced(fit)
+        assert certain[fit.memory.name].prior_variance == pytest.approx(shown, rel=DENSE)
         at = first + np.arange(rows.shape[1])
         at[fit.memory.offsets] = fit.memory.own
         blocks.append(np.zeros((len(rows), size)))
@@ -260,7 +262,7 @@ def assert_roots_of_dense_inverse(known):
         first += rows.shape[1]
     everything = pseudo_inverse(np.vstack(blocks)) * np.sqrt(np.concatenate(variances))
     for fit, at in zip(found.fits, places, strict=True):
-        root, own = roots[fit.memory.name], at[: fit.memory.block.unknowns.n_inertial]
+        root, own = certain[fit.memory.name].root, at[: fit.memory.block.unknowns.n_inertial]
         wanted = everything[own] @ everything[own].T
         sizes = np.sqrt(np.diag(wanted))
         assert root.shape == (len(own), len(own))
@@ -302,7 +304,7 @@ def test_a_reference_temperature_is_an_offset(robot, rng):
 
 def test_offsets_fit_the_prior_from_the_outside_in(robot, prior):
     samples, _ = log(robot, 4.0)
-    chosen = settings(robot, warm_up=1.0, weight=0.1, excited=10_000)
+    chosen = settings(robot, warm_up=1.0, excited=10_000)
     identifier = RecursiveIdentifier(robot.with_parameters(prior), chosen)
     identifier.add(samples)
     refit = identifier.refit()
@@ -423,7 +425,7 @@ def test_efforts_that_come_late_are_used(arm):
 
 
 def test_refit_with_friction_is_the_minimum_with_its_prior(arm):
-    identifier, samples = with_efforts(arm), small_log(arm, 4.0)
+    identifier, samples = with_efforts(arm, prior_error=0.1), small_log(arm, 4.0)
     identifier.add(samples)
     base = by_name(identifier, 'base')
     # As large as all of the effort at 1 rad/s.
@@ -432,8 +434,8 @@ def test_refit_with_friction_is_the_minimum_with_its_prior(arm):
     np.testing.assert_allclose(base.scales, sizes, rtol=DENSE)
     # Larger scales would not show.
     base.scales = 0.1 * base.scales
-    found = joint_refit(known_of(identifier), 0.1)
-    assert_minimum(found, 0.1, np.random.default_rng(0), size=3e-5)
+    found = joint_refit(known_of(identifier))
+    assert_minimum(found, np.random.default_rng(0), size=3e-5)
 
 
 @pytest.mark.parametrize(('gate', 'over'), [(2.0, 1.15), (4.0, 0.85)])

@@ -48,11 +48,11 @@ class FilterSettings(Group):
 
     kind: str = setting(
         'savitzky_golay',
-        'Cubic polynomial over a window, or Kalman filter',
-        choices=('savitzky_golay', 'kalman'),
+        'Cubic over a window, quintic for a delay of half of it, or Kalman filter',
+        choices=('savitzky_golay', 'quintic', 'kalman'),
     )
     window: float = setting(
-        0.1, 'Window of savitzky_golay, at least 7 samples [s]',
+        0.1, 'Window, at least 7 samples, with quintic 9 [s]',
         range=(1e-3, 10.0),
     )  # fmt: skip
     delay: float = setting(
@@ -66,6 +66,12 @@ class FilterSettings(Group):
         3.0, 'Root spectral density of the jerk of joints, for kalman [(rad or m)/s^3/sqrt(Hz)]',
         range=(1e-3, 1e6),
     )  # fmt: skip
+
+    def centred(self) -> FilterSettings:
+        """Return a filter of about the same noise that does not lag, as nothing waits for it."""
+        if self.kind != 'savitzky_golay':
+            return replace(self, delay=max(self.delay, 0.5 * self.window))
+        return replace(self, kind='quintic', window=2.0 * self.window, delay=self.window)
 
 
 @dataclass(frozen=True)
@@ -200,9 +206,9 @@ class EffortSettings(Group):
 class RefitSettings(Group):
     """Physically consistent parameters from all equations."""
 
-    prior_weight: float = setting(
-        0.1, 'Weight of the URDF, against the mean squared residual over the noise',
-        range=(1e-6, 1e6),
+    urdf_error: float = setting(
+        0.2, 'Relative error of the inertial parameters of the URDF, until motion shows it',
+        range=(1e-3, 3.0),
     )  # fmt: skip
 
 
@@ -383,7 +389,7 @@ def _check(settings: EstimatorSettings) -> None:
             'give one of them'
         )
     chosen = settings.filter
-    if chosen.smooth_readings and chosen.kind != 'savitzky_golay':
+    if chosen.smooth_readings and chosen.kind == 'kalman':
         raise ConfigError(
             f"'filter.smooth_readings' is true and 'filter.kind' is '{chosen.kind}', expected "
             'savitzky_golay'

@@ -3,6 +3,7 @@
 """The lifecycle node ``parameter_identifier``, and its pipeline."""
 
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from time import perf_counter
 
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -61,6 +62,8 @@ class IdentifierPipeline:
 
     def __init__(self, node: LifecycleNode, settings: IdentifierSettings, urdf: str) -> None:
         self.active, self.enabled = False, True
+        # Nothing waits for its samples, and derivatives that lag would bias what is identified.
+        settings = replace(settings, filter=settings.filter.centred())
         self._node, self._settings = node, settings
         self.robot = robot = build_robot(settings, urdf)
         chosen = recursion_settings(settings, robot)
@@ -89,7 +92,6 @@ class IdentifierPipeline:
 
     def change(self, settings: IdentifierSettings) -> None:
         """Take over settings that may change."""
-        self._settings = settings
         self._inputs.change(settings)
 
     def start(self) -> None:

@@ -45,8 +45,8 @@ class SampleAssembler:
     Attributes
     ----------
     wanted_ns : int
-        Joint states before this stamp fill the filters and make no sample, which saves most of
-        their time; 0, also after a reset: all of them do. With ``filter.delay`` all of them do.
+        Instants before this one make no sample, which saves most of their time: their messages
+        fill the filters. 0, also after a reset: all of them do.
 
     Raises
     ------
@@ -222,9 +222,7 @@ class SampleAssembler:
             latest_ns = stamp_ns - self._delay_ns
             instant_ns = part.next_instant(self._last_instant_ns, latest_ns)
             self._last_instant_ns = instant_ns or self._last_instant_ns
-        elif stamp_ns < self.wanted_ns:
-            return None
-        return self._assemble(instant_ns) if instant_ns else None
+        return self._assemble(instant_ns) if instant_ns >= max(self.wanted_ns, 1) else None
 
     def reset(self) -> None:
         """Forget every message; the counters go on."""

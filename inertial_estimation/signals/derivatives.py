@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.signals.kalman import KalmanFilter
-from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
+from inertial_estimation.signals.savitzky_golay import CUBIC, QUINTIC, SavitzkyGolayFilter
 
 MIN_NOISE = 1e-9
 """Least noise of angular velocities for the Kalman filter [rad/s]."""
@@ -40,4 +40,5 @@ def _differentiator(
 
 def smoother(settings: EstimatorSettings, n_channels: int = 6) -> SavitzkyGolayFilter:
     """Return the filter of the readings of an FT sensor or IMU."""
-    return SavitzkyGolayFilter(n_channels, settings.filter.window)
+    order = QUINTIC if settings.filter.kind == 'quintic' else CUBIC
+    return SavitzkyGolayFilter(n_channels, settings.filter.window, order)

@@ -1,9 +1,12 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Derivatives by least squares: a cubic polynomial through the samples of a window (Savitzky, Golay).
+Derivatives by least squares: a polynomial through the samples of a window (Savitzky, Golay).
 
-It has their true stamps, and is differentiated at an instant inside the window.
+It has their true stamps, and is differentiated at an instant inside the window. At the newest
+sample a cubic is best. In the middle a quintic over twice the window is: it has a little less
+noise, and its error from the shape of the motion is of the fourth power of the window, not of the
+second.
 """
 
 from __future__ import annotations
@@ -16,16 +19,14 @@ from scipy.linalg.lapack import dposv
 
 from inertial_estimation.arrays import Array, Stamps
 
-ORDER = 3
-"""Degree of the polynomial."""
-
+CUBIC, QUINTIC = 3, 5
 REGULAR_TOLERANCE = 1e-4
 """Relative difference of intervals that count as equal; a velocity errs as much."""
 SPARE_SAMPLES = 3
 """
 Samples beyond those that fix the polynomial, so that it is a fit.
 
-Through ``ORDER + 1`` samples it goes exactly, noise and all; two more take a quarter off the
+Through ``order + 1`` samples it goes exactly, noise and all; two more take a quarter off the
 noise of a cubic's second derivative. With a third, the usual 0.1 s refuse a stream of 50 Hz: they
 hold five or six of its samples by turns, so that its derivatives would come and go.
 """
@@ -72,11 +73,11 @@ class SavitzkyGolayFilter:
     """
     Savitzky-Golay differentiator of many channels that share their stamps, over a window [s].
 
-    It is ready once ``ORDER + 1 + SPARE_SAMPLES`` samples span `MIN_FILL` of the window.
+    It is ready once ``order + 1 + SPARE_SAMPLES`` samples span `MIN_FILL` of the window.
     """
 
-    def __init__(self, n_channels: int, window: float) -> None:
-        self.n_channels = n_channels
+    def __init__(self, n_channels: int, window: float, order: int = CUBIC) -> None:
+        self.n_channels, self._order = n_channels, order
         self._window_ns = round(1e9 * window)
         self._samples = Samples(n_channels)
         self.reset()
@@ -106,7 +107,7 @@ class SavitzkyGolayFilter:
     @property
     def ready(self) -> bool:
         """True if the samples fill the window well enough for a fit."""
-        enough = len(self._stamps) > ORDER + SPARE_SAMPLES
+        enough = len(self._stamps) > self._order + SPARE_SAMPLES
         return enough and self._span >= MIN_FILL * self._window_ns and not self._has_gap
 
     @property
@@ -118,7 +119,7 @@ class SavitzkyGolayFilter:
         gap = ' without a gap' if self._has_gap else ''
         return (
             f'{len(self._stamps)} samples in a window of {window:g} s, a fit needs '
-            f'{ORDER + 1 + SPARE_SAMPLES} that span {MIN_FILL * window:.3g} s{gap}'
+            f'{self._order + 1 + SPARE_SAMPLES} that span {MIN_FILL * window:.3g} s{gap}'
         )
 
     @property
@@ -137,27 +138,27 @@ class SavitzkyGolayFilter:
         count = len(self._stamps)
         stamps, values = self._samples.newest(count)
         if self._run >= count - 1:
-            weights = _regular_weights(count, self._span, lag)
+            weights = _regular_weights(count, self._order, self._span, lag)
         else:
-            weights = _weights(stamps, lag)
+            weights = _weights(stamps, self._order, lag)
         polynomial: Array = weights @ values
         return polynomial
 
 
 @lru_cache(maxsize=2048)
-def _regular_weights(count: int, span_ns: int, lag_ns: int) -> Array:
-    return _weights(np.linspace(0, span_ns, count), lag_ns)
+def _regular_weights(count: int, order: int, span_ns: int, lag_ns: int) -> Array:
+    return _weights(np.linspace(0, span_ns, count), order, lag_ns)
 
 
-def _weights(stamps: Array | Stamps, lag_ns: int) -> Array:
+def _weights(stamps: Array | Stamps, order: int, lag_ns: int) -> Array:
     """Return the weights of samples in value and derivatives before the last one, (3, count)."""
     # In units of half the span, -1 to 1, powers are best conditioned.
     half = 0.5e-9 * float(stamps[-1] - stamps[0])
     times = (stamps - stamps[-1]) * (1e-9 / half) + 1.0
-    powers = np.ones((ORDER + 1, len(times)))
-    for k in range(ORDER):
+    powers = np.ones((order + 1, len(times)))
+    for k in range(order):
         np.multiply(powers[k], times, out=powers[k + 1])
-    wanted = _powers_and_derivatives(1.0 - 1e-9 * lag_ns / half)
+    wanted = _powers_and_derivatives(1.0 - 1e-9 * lag_ns / half, order)
     weights: Array = dposv(powers @ powers.T, wanted)[1].T @ powers
     weights[1] /= half
     weights[2] /= half * half
@@ -165,9 +166,9 @@ def _weights(stamps: Array | Stamps, lag_ns: int) -> Array:
 
 
 @lru_cache(maxsize=64)
-def _powers_and_derivatives(time: float) -> Array:
-    """Return each power at a time and its two derivatives, shape (ORDER + 1, 3)."""
-    k = np.arange(ORDER + 1.0)
+def _powers_and_derivatives(time: float, order: int) -> Array:
+    """Return each power at a time and its two derivatives, shape (order + 1, 3)."""
+    k = np.arange(order + 1.0)
     first = k * time ** np.maximum(k - 1.0, 0.0)
     second = k * (k - 1.0) * time ** np.maximum(k - 2.0, 0.0)
     return np.stack([time**k, first, second], axis=1)

@@ -9,18 +9,19 @@ right-hand sides moves the answer by ``A^+ e``. It has two independent parts, as
 
     equations  each errs by the usual residual of its submodel at the answer, s
     prior      the truth is as far from it as the answer is where equations determine it: by v of
-               what a divergence of about one allows. A prior of weight w against n equations has
-               n w of them, which err together: n w v in variance
+               what a divergence of about one allows. Where it is worth w equations, these err
+               together: w v in variance
 
-so the covariance is ``A^+ diag(s^2, n w v) A^+'``. What equations determine is as certain as their
+so the covariance is ``A^+ diag(s^2, w v) A^+'``. What equations determine is as certain as their
 number makes it; what only the prior determines is as uncertain as the URDF has proved to be.
 
-v is twice the divergence of the answer from the prior. With H = B B' the projection onto what
-equations (1), the prior of the parameters (2) and that of friction (3) span, and D = I - H22, an
-error z of the prior in its whitened coordinates moves the answer by D z, on average by v tr(D D).
-Noise moves it by s^2 / (n w) tr(H21 H12), and friction by tr(H23 H32): these are subtracted. One
-more combination with v = 1 is added to either. D is that of one submodel alone: where neighbours
-determine its offsets, v comes out too large.
+v is twice the divergence of the answer from the prior, over the combinations that show it. With
+H = B B' the projection onto what equations (1), the prior of the parameters (2) and that of
+friction (3) span, and D = I - H22, an error z of the prior in its whitened coordinates moves the
+answer by D z, on average by v tr(D D). Noise moves it by s^2 / w tr(H21 H12), and friction by
+tr(H23 H32): these are subtracted. The next refit takes w = 1 / v (empirical Bayes), but at least
+that of the stated error: answers that systematic errors drew far off would free themselves of the
+prior. D is that of one submodel alone: where neighbours determine its offsets, v is too large.
 
 Offsets are eliminated last: what the other submodels determine of them enters with its own errors.
 Friction and offsets have no rows in the roots. Faded equations count as fewer of the same noise.
@@ -48,6 +49,9 @@ from inertial_estimation.identification.row_space import DETERMINED, RowSpace, a
 from inertial_estimation.identification.solvers.divergence import entropic_divergence
 from inertial_estimation.model.base_parameters import BaseParameters
 
+SHOWN = 0.1
+"""Combinations that show as much as the stated error of the prior."""
+
 
 class BaseValues(NamedTuple):
     """Base parameters of one submodel."""
@@ -62,6 +66,15 @@ class BaseValues(NamedTuple):
     """Independent combinations that are determined."""
 
 
+class Certainty(NamedTuple):
+    """Uncertainty of the parameters of a submodel."""
+
+    root: Array
+    """Of their covariance, shape (10 n_links, 10 n_links) [kg, kg m, kg m^2]."""
+    prior_variance: float
+    """Of the relative error of the prior, as far as equations show it."""
+
+
 class _Triangle(NamedTuple):
     """Reduced system ``R [parameters; offsets] = E e``, e of unit covariance."""
 
@@ -73,30 +86,32 @@ class _Triangle(NamedTuple):
     """Upper triangle, shape (n + k, n + k)."""
     E: Array
     """Shape (n + k, n_errors)."""
+    prior_variance: float
 
 
 @one_thread()
-def parameter_roots(found: JointRefit, weight: float) -> dict[str, Array]:
-    """Return a root of the covariance by submodel, (10 n_links, 10 n_links) [kg, kg m, kg m^2]."""
+def certainties(found: JointRefit) -> dict[str, Certainty]:
+    """Return the uncertainty of the parameters, by submodel."""
     from scipy.linalg import solve_triangular
 
-    triangles = [_triangle(fit, weight) for fit in found.fits]
+    triangles = [_triangle(fit) for fit in found.fits]
     by_submodel = _offset_errors(triangles, len(found.offsets))
-    roots = {}
+    certain = {}
     for fit, one, errors in zip(found.fits, triangles, by_submodel, strict=True):
         others = [each[one.own] for each in by_submodel if each is not errors]
         shared = _compressed(np.hstack([np.zeros((len(one.own), 0)), *others]))
         U, V = one.R[: one.n, : one.n], one.R[: one.n, one.n :]
         right = np.hstack([one.E[: one.n] - V @ errors[one.own], -V @ shared])
-        roots[fit.memory.name] = _compressed(np.asarray(solve_triangular(U, right)))
-    return roots
+        root = _compressed(np.asarray(solve_triangular(U, right)))
+        certain[fit.memory.name] = Certainty(root, one.prior_variance)
+    return certain
 
 
-def _triangle(fit: SubmodelFit, weight: float) -> _Triangle:
+def _triangle(fit: SubmodelFit) -> _Triangle:
     """Reduce equations and prior of one submodel."""
-    one, information = fit.memory, fit.memory.corrected
-    pull, n = weight * information.count, one.block.unknowns.n_inertial
-    prior = entropic_model(one.block.unknowns, one.prior, fit.parameters, one.scales, pull)
+    one, information, v = fit.memory, fit.memory.corrected, fit.memory.prior_variance
+    n = one.block.unknowns.n_inertial
+    prior = entropic_model(one.block.unknowns, one.prior, fit.parameters, one.scales, 1.0 / v)
     rows = np.vstack([information.R, prior.R])
     basis = column_basis(rows)
     of_rows, of_prior, others = np.split(basis, [information.n, information.n + n])
@@ -104,22 +119,22 @@ def _triangle(fit: SubmodelFit, weight: float) -> _Triangle:
     freedom = information.count - float(np.sum(of_rows**2))
     variance = information.squared_residual(fit.x) / freedom if freedom >= 1.0 else 1.0
     # Twice the divergence by noise and friction, if the prior is right.
-    other = variance / pull * float(np.sum((of_prior @ of_rows.T) ** 2))
+    other = variance * v * float(np.sum((of_prior @ of_rows.T) ** 2))
     other += float(np.sum((of_prior @ others.T) ** 2))
-    # The variance of the prior's error over that of a divergence of one.
     moved = 2.0 * float(entropic_divergence(fit.parameters, one.prior).sum())
-    wrong = 1.0
     # Inconsistent parameters are never published.
+    shown = v
     if np.isfinite(moved):
-        determined = np.eye(n) - of_prior @ of_prior.T
-        wrong = (max(moved - other, 0.0) + 1.0) / (float(np.sum(determined**2)) + 1.0)
-    variances = [variance, pull * wrong, pull]
+        seen = float(np.sum((np.eye(n) - of_prior @ of_prior.T) ** 2))
+        stated = SHOWN * one.stated_variance
+        shown = (max(moved - other, 0.0) + stated) / (seen + SHOWN)
+    variances = [variance, shown / v, 1.0 / v]
     sizes = np.sqrt(np.repeat(variances, [len(of_rows), n, len(others)]))
     kept = np.concatenate([np.arange(n), one.offsets])
     rest = np.setdiff1d(np.arange(information.n), kept)
     left = across(rows[:, rest], np.hstack([rows[:, kept], np.diag(sizes)]))
     turn, triangle = np.linalg.qr(left[:, : len(kept)])
-    return _Triangle(one.own, n, triangle, turn.T @ left[:, len(kept) :])
+    return _Triangle(one.own, n, triangle, turn.T @ left[:, len(kept) :], shown)
 
 
 def _offset_errors(triangles: Sequence[_Triangle], n: int) -> list[Array]:

@@ -24,7 +24,7 @@ from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.covariance import (
     BaseValues,
     base_values,
-    parameter_roots,
+    certainties,
 )
 from inertial_estimation.identification.recursion.innovation import Change, SubmodelIdentifier
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
@@ -317,7 +317,7 @@ class RecursiveIdentifier:
             for one in fitted
             if one.found is not None
         }
-        found = joint_refit(ready, self.settings.weight, start)
+        found = joint_refit(ready, start)
         if found.converged:
             for one, fit in zip(fitted, found.fits, strict=True):
                 one.set_fit(fit.x)
@@ -351,13 +351,16 @@ class RecursiveIdentifier:
         self._used = {one.name: each for one, each in zip(ready, used, strict=True)}
         self._used_ns = self.stamp_ns
         refitted = [fit for fit in found.fits if fit.memory.name not in reasons]
-        roots = parameter_roots(found, self.settings.weight)
-        size = max((roots[fit.memory.name].shape[1] for fit in refitted), default=0)
+        certain = certainties(found)
+        for fit in found.fits:
+            shown = certain[fit.memory.name].prior_variance
+            fit.memory.prior_variance = min(shown, fit.memory.stated_variance)
+        size = max((certain[fit.memory.name].root.shape[1] for fit in refitted), default=0)
         placed = np.zeros((len(self.robot.links), 10, size))
         # The prior is consistent where a URDF need not be.
         parameters = self.prior.copy()
         for fit in refitted:
-            links, root = list(fit.memory.block.submodel.links), roots[fit.memory.name]
+            links, root = list(fit.memory.block.submodel.links), certain[fit.memory.name].root
             parameters[links] = fit.parameters
             placed[links, :, : root.shape[1]] = root.reshape(len(links), 10, -1)
 

@@ -303,7 +303,10 @@ class SubmodelIdentifier:
         spanned, before, whitened = self._moving, memory.information, memory.whitened(kept)
         self._first_motion, self._moving = None, 0.0
         assert before is not None and whitened is not None
-        if memory.determined(before.merge(whitened[0])) <= memory.determined(before):
+        both = before.merge(whitened[0])
+        # A longer rest determines no more, only better.
+        both = both.forget(before.count / both.count)
+        if memory.determined(both) <= memory.determined(before):
             return False
         if not memory.begin(kept):
             return False

@@ -66,6 +66,8 @@ class SubmodelMemory:
         unknowns, sensors = block.unknowns, settings.equations.offsets
         self.scales: Array = np.full(len(unknowns.extras), np.inf)
         """Standard deviations of the priors of friction and drive inertia, shape (n_extras,)."""
+        self.stated_variance = self.prior_variance = settings.prior_error**2
+        """Of the relative error of the prior; its inverse is what it is worth in equations."""
         self.seconds = 0.0
         """Time with equations [s]."""
         self.excited = False
@@ -139,13 +141,13 @@ class SubmodelMemory:
         return found
 
     def determined(self, information: Information) -> int:
-        """Count the combinations that equations determine better than the prior does."""
+        """Count the combinations that equations determine better than the prior is stated to."""
         others = np.arange(self.block.unknowns.n_inertial, information.n)
         left = eliminated(information, others)
         rows = left.R.reshape(left.n, -1, 10)
         scaled = np.einsum('nlj,ljk->nlk', rows, self.maps).reshape(left.n, -1)
         strengths = np.linalg.svd(scaled, compute_uv=False)
-        return int(np.sum(strengths**2 > self._settings.weight * information.count))
+        return int(np.sum(strengths**2 > 1.0 / self.stated_variance))
 
     def whitened(self, evidence: Evidence) -> tuple[Information, Array] | None:
         """Merge equations and products of errors of all kinds, in units of their noise."""

@@ -3,13 +3,16 @@
 """
 Refit the parameters of all submodels and the FT offsets that they share.
 
-    minimise  sum over submodels of  count (1/2 |F u + C o - t|^2 + weight * divergence(u))
+    minimise  sum over submodels of  count / 2 |F u + C o - t|^2 + weight * divergence(u)
 
 u are the coordinates of a submodel about its prior, o the offsets of all sensors. Newton's method
 eliminates each u from a step onto the offsets, which are all that submodels share. Over the weight
 the objective is self-concordant: its decrement bounds the distance to the minimum, and damped
-steps reach it from any consistent parameters. Their number grows as the weight falls, so small
-weights are reached by factors of ten [Nesterov, Nemirovskii 1994].
+steps reach it from any consistent parameters. Their number grows as the weight falls against the
+equations, so without a near start it is reached by factors of ten [Nesterov, Nemirovskii 1994].
+
+The weight is the inverse of the variance of the prior's relative error: the equations that it is
+worth in each direction. It fades where more of them come, and holds what no motion excites.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ from inertial_estimation.model.sensors import FtCalibration
 MAX_STEPS = 60
 """Newton steps for one weight; those from 0.01 take at most 20, also from the one before."""
 DIRECT_WEIGHT = 0.01
-"""From which the minimum is reached without larger weights before."""
+"""Over the equations, from which the minimum is reached without larger weights before."""
 LAST_DECREMENT = 3e-5
 """Over the root of the weight, from which one more step leaves round-off."""
 FULL_STEP_DECREMENT = 0.25
@@ -139,18 +142,23 @@ class JointRefit:
 
 @one_thread()
 def joint_refit(
-    memories: Sequence[SubmodelMemory], weight: float, start: Mapping[str, Array] | None = None
+    memories: Sequence[SubmodelMemory], start: Mapping[str, Array] | None = None
 ) -> JointRefit:
     """Refit all submodels; `start`: parameters by submodel that are near, (n_links, 10) each."""
     parts, n_offsets = [_part(one) for one in memories], memories[0].n_offsets
-    stages = np.ceil(max(np.log10(DIRECT_WEIGHT / weight), 0.0))
-    near = {one.name: one.prior for one in memories}
-    if not stages:
-        near |= dict(start or {})
-    us, offsets = [part.start(near[part.memory.name]) for part in parts], np.zeros(n_offsets)
-    for factor in 10.0 ** np.arange(stages, -1.0, -1.0):
-        newton = _Newton(parts, n_offsets, weight * factor)
-        us, offsets, converged = newton.minimum(us, offsets)
+    weights = np.array([1.0 / one.prior_variance for one in memories])
+    least = np.min(weights / [part.size for part in parts])
+    stages = np.ceil(max(np.log10(DIRECT_WEIGHT / least), 0.0))
+    far = {one.name: one.prior for one in memories}
+    ways = [({**far, **start}, np.ones(1))] if start else []
+    for near, factors in (*ways, (far, 10.0 ** np.arange(stages, -1.0, -1.0))):
+        us = [part.start(near[part.memory.name]) for part in parts]
+        offsets = np.zeros(n_offsets)
+        for factor in factors:
+            newton = _Newton(parts, n_offsets, factor * weights)
+            us, offsets, converged = newton.minimum(us, offsets)
+        if converged:
+            break
     fits = []
     for part, u in zip(parts, us, strict=True):
         one, x = part.memory, np.empty(len(part.memory.block.unknowns))
@@ -212,8 +220,8 @@ class _Point(NamedTuple):
 
 
 class _Newton:
-    def __init__(self, parts: Sequence[_Part], n_offsets: int, weight: float) -> None:
-        self.parts, self.n_offsets, self.weight = parts, n_offsets, weight
+    def __init__(self, parts: Sequence[_Part], n_offsets: int, weights: Array) -> None:
+        self.parts, self.n_offsets, self.weights = parts, n_offsets, weights.tolist()
         edges = np.cumsum([0, *(part.rows.n_inertial // 10 for part in parts)])
         self.links = [slice(*pair) for pair in pairwise(edges)]
         """Of each part among all."""
@@ -221,7 +229,7 @@ class _Newton:
     def minimum(self, us: list[Array], offsets: Array) -> tuple[list[Array], Array, bool]:
         """Return the minimum from some point, and whether it was reached."""
         # In units of the least weight of a divergence the objective is self-concordant.
-        unit = self.weight * min(part.size for part in self.parts)
+        unit = min(self.weights)
         here = self.at(us, offsets)
         if here is None:
             # Round-off may leave a start outside, but never the prior.
@@ -265,14 +273,14 @@ class _Newton:
         divergences = np.sum(shares - np.log1p(shares), axis=1)
         pulls = entropic_gradient(shapes)
         value, slopes, slope = 0.0, [], np.zeros(self.n_offsets)
-        for part, u, links in zip(self.parts, us, self.links):
+        for part, u, links, weight in zip(self.parts, us, self.links, self.weights):
             rows, own, n = part.rows, part.memory.own, part.rows.n_inertial
             left = rows.factor @ u + part.C @ offsets[own] - rows.target
             drawn = rows.drawn[n:] * u[n:]
             distance = divergences[links].sum() + 0.5 * drawn @ u[n:]
-            value += part.size * (0.5 * left @ left + self.weight * distance)
+            value += 0.5 * part.size * left @ left + weight * distance
             pull = np.concatenate([pulls[links].reshape(-1), drawn])
-            slopes.append(part.size * (rows.factor.T @ left + self.weight * pull))
+            slopes.append(part.size * (rows.factor.T @ left) + weight * pull)
             slope[own] += part.size * (part.C.T @ left)
         return _Point(us, offsets, float(value), slopes, slope, shapes)
 
@@ -283,9 +291,9 @@ class _Newton:
         reduced, slope, squared = np.zeros((self.n_offsets,) * 2), -here.slope, 0.0
         roots, halves = [], []
         hessians = entropic_hessian(here.shapes)
-        for part, links, down in zip(self.parts, self.links, here.slopes):
+        for part, links, down, weight in zip(self.parts, self.links, here.slopes, self.weights):
             root = np.sqrt(part.size) * part.rows.curvature_root(
-                hessians[links], here.shapes[links], self.weight
+                hessians[links], here.shapes[links], weight / part.size
             )
             right = np.empty((len(root), len(part.memory.own) + 1), order='F')
             right[:, :-1], right[:, -1] = part.size * part.across, down

@@ -38,10 +38,10 @@ class RecursionSettings:
 
     equations: EquationChoice = field(default_factory=EquationChoice)
     """Equations, and unknowns beside the inertial parameters."""
-    weight: float = 1.0
+    prior_error: float = 0.2
     """
-    Weight of the prior, against the mean squared residual in units of the noise. Systematic
-    errors of sensors exceed their noise by far, so parameters follow what explains more than that.
+    Relative error of the prior's inertial parameters, until equations show it: it is worth
+    ``1 / prior_error^2`` equations in each direction, and fades where motion excites more.
     """
     half_life: float = np.inf
     """Time with equations after which they count half [s]; infinite: no forgetting."""
@@ -60,7 +60,7 @@ class RecursionSettings:
 
     def __post_init__(self) -> None:
         for name, value, valid in (
-            ('weight', self.weight, 1e-6 <= self.weight <= 1e6),
+            ('prior_error', self.prior_error, 1e-3 <= self.prior_error <= 3.0),
             ('half_life', self.half_life, self.half_life > 0.0),
             ('force_walk', self.force_walk, 0.0 <= self.force_walk < np.inf),
             ('warm_up', self.warm_up, 0.0 <= self.warm_up < np.inf),
@@ -95,7 +95,7 @@ def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionS
             dead_zones=dict.fromkeys(efforts, chosen.dead_zone),
             offsets=offsets,
         ),
-        weight=settings.refit.prior_weight,
+        prior_error=settings.refit.urdf_error,
         half_life=settings.half_life,
         force_walk=FORCE_WALK,
         warm_up=WARM_UP,

@@ -11,7 +11,7 @@ from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.parameter_file import checksum, sealed, unsealed
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 
-KIND, VERSION = 'recursive identification', 3
+KIND, VERSION = 'recursive identification', 4
 HEAD = f'{{"kind": "{KIND}", '
 """Start of every state, complete or not."""
 
@@ -29,6 +29,7 @@ def to_text(identifier: RecursiveIdentifier) -> str:
                 'errors': one.errors.tolist(),
                 'noise': one.noise,
                 'scales': one.scales.tolist(),
+                'prior_variance': one.prior_variance,
                 'seconds': one.seconds,
                 'excited': one.excited,
             }
@@ -60,6 +61,7 @@ def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
         one.information = Information(R, rho, saved['energy'], saved['count'])
         one.errors = np.array(saved['errors'])
         one.noise, one.scales = saved['noise'], scales
+        one.prior_variance = min(saved['prior_variance'], one.stated_variance)
         one.seconds, one.excited = saved['seconds'], saved['excited']
     offsets = [content['subtracted'][name] for name in _sensors(identifier)]
     identifier.relate_to(np.reshape(np.array(offsets, dtype=float), (-1, 6)))

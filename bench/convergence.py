@@ -1,0 +1,260 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Identify beside a robot with a wrong URDF, FT offsets removed before [T section 7.4, 6.4.2].
+
+The iCub hangs on a pole and moves all joints. Offsets are found without a model, in poses before
+it [T chapter 5], so that what is gained is the parameters'. Let e be the squared torque error with
+the identified parameters less that with the true ones, over the same of the wrong URDF.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from bench.live_robots import (
+    CENTRED,
+    OFFSETS,
+    RATE,
+    WRONG,
+    StandingLog,
+    equal_parts,
+    node_settings,
+    record,
+    state_noise,
+    wrong_robot,
+)
+from bench.report import Goal, Table
+from inertial_estimation.arrays import Array
+from inertial_estimation.calibration.in_situ_offset import in_situ_offset
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.identification.recursion.covariance import BaseValues
+from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
+from inertial_estimation.identification.solvers.divergence import whitening
+from inertial_estimation.model.identifiable import base_parameters
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.model.tree import Submodel
+from inertial_estimation.simulation.noise import SensorNoise
+from inertial_estimation.simulation.robot import SimulatedRobot
+from inertial_estimation.simulation.scenario import Scenario, pole
+
+SEEDS = tuple(range(10))
+"""Of wrong URDFs and offsets."""
+MOTIONS = 2
+"""Different motions."""
+ONSET, AT = 5.0, (10.0, 30.0, 60.0, 120.0)
+"""When the joints begin to move, and times of motion after which parameters are judged [s]."""
+JUDGED = 10.0
+"""Length of the motion that follows, on which torques are judged [s]."""
+LIMBS = {
+    limb: tuple(f'{side}_{joint}' for side in 'lr' for joint in joints)
+    for limb, joints in {
+        'elbow': ('elbow',),
+        'wrist': ('wrist_prosup', 'wrist_pitch', 'wrist_yaw'),
+        'hip': ('hip_pitch', 'hip_roll', 'hip_yaw'),
+        'knee': ('knee',),
+        'ankle': ('ankle_pitch', 'ankle_roll'),
+    }.items()
+}
+"""Joints beyond FT sensors or next to one."""
+WORSE = 2.0
+"""Torque error with the wrong URDF over that with the true one, from which a limb is judged."""
+POSES, TURN, SAMPLES = 24, 0.5, 40
+"""Poses for the offsets, largest turn of a joint from the posture [rad], samples of each."""
+EXCITED = 0.5
+"""Stated deviation of an excited base parameter, over the error of wrong URDFs."""
+GOALS = {30.0: 0.25, 120.0: 0.09}
+"""Largest median of e, by time [s]."""
+
+
+class Course(NamedTuple):
+    """Identification with one wrong URDF."""
+
+    wrong: Mapping[str, float]
+    """Mean square torque error by limb [Nm^2], with the wrong URDF."""
+    floor: Mapping[str, float]
+    """With the true parameters."""
+    found: Mapping[float, Mapping[str, float]]
+    """With those identified up to each time of `AT`."""
+    base: Mapping[float, tuple[Array, Array]]
+    """
+    Errors and stated deviations of base parameters, by the equations alone, over the spread of
+    wrong URDFs, (n,) each.
+    """
+    covered: Mapping[float, float]
+    """Share of the parameters within two stated deviations of the truth."""
+
+    def shares(self, time: float) -> dict[str, float]:
+        """Return e of each limb whose URDF is wrong enough."""
+        return {
+            limb: (self.found[time][limb] - floor) / (self.wrong[limb] - floor)
+            for limb, floor in self.floor.items()
+            if self.wrong[limb] > WORSE**2 * floor
+        }
+
+    def base_ratio(self, first: float, last: float) -> float:
+        """Return the error of base parameters that a time had determined, over that before."""
+        (before, deviations), (after, _) = self.base[first], self.base[last]
+        excited = deviations < EXCITED
+        return float(np.linalg.norm(after[excited]) / np.linalg.norm(before[excited]))
+
+
+def scene(seed: int) -> Scenario:
+    """Return a robot on a pole that nothing pushes."""
+    return replace(pole(seed=seed), pushes=(), onset=ONSET)
+
+
+@cache
+def motion(seed: int, seconds: float = ONSET + AT[-1] + JUDGED) -> StandingLog:
+    """Record the motion."""
+    return record(scene(seed), seconds)
+
+
+@cache
+def offset_errors(seed: int) -> Array:
+    """Return the errors of offsets found without a model, (n_fts, 6) [N, Nm]."""
+    still, rng = replace(scene(seed), motion={}), np.random.default_rng([seed, 5])
+    robot = Robot.from_urdf(SimulatedRobot(still, {}, RATE).urdf)
+    beyond = {one.root_sensor: one.name for one in robot.submodels if one.root_sensor >= 0}
+    inner = [robot.links[k].joint for k in robot.submodels[0].links]
+    names = [robot.joint_names[j] for j in inner if j >= 0]
+    moved = [name for name in names if 'hip' in name or 'shoulder' in name]
+    rows = []
+    for k in range(POSES):
+        turned = {joint: TURN * rng.uniform(-1.0, 1.0) for joint in moved}
+        posture = {name: at + turned.get(name, 0.0) for name, at in still.posture.items()}
+        simulated = SimulatedRobot(
+            replace(still, posture=posture), {name: name for name in beyond.values()}, RATE
+        )
+        noise, order = SensorNoise(seed=POSES * seed + k), simulated.ft_names
+        held = [noise.apply(simulated.step()) for _ in range(SAMPLES)]
+        rows.append(
+            [
+                np.mean([getattr(one, name) for one in held], axis=0)
+                for name in ('ft_readings', 'proper_accelerations')
+            ]
+        )
+    readings, accelerations = (np.array(values) for values in zip(*rows, strict=True))
+    errors = np.zeros((len(robot.ft_sensors), 6))
+    for m, k in enumerate(beyond):
+        found = in_situ_offset(
+            readings[:, order.index(robot.ft_sensors[k].name)], accelerations[:, m],
+            matrix=np.eye(6),
+        )  # fmt: skip
+        errors[k] = found.offset
+    return errors
+
+
+def identify(log: StandingLog, offset_error: Array, seed: int, wrong: float = WRONG) -> Course:
+    """Identify beside a robot whose URDF is wrong; offset_error (n_fts, 6) of the calibration."""
+    robot, rng = log.robot, np.random.default_rng([seed, 7])
+    urdf = wrong_robot(robot, rng, wrong)
+    offsets = OFFSETS * rng.normal(size=(len(robot.ft_sensors), 6))
+    calibration = FtCalibration.identity(len(offsets)).with_offsets(offsets + offset_error)
+    readings = replace(log.samples, ft_readings=log.samples.ft_readings + offsets)
+    judged = log.times > log.times[-1] - JUDGED
+    last, truth = readings.take(np.flatnonzero(judged)), log.torques[judged]
+    columns = {
+        limb: [robot.joint_names.index(name) for name in names] for limb, names in LIMBS.items()
+    }
+
+    def squares(used: Robot) -> dict[str, float]:
+        contacts = [Contact(frame) for frame in log.contacts]
+        estimate = WrenchEstimator(used, contacts, calibration=calibration).batch(last)
+        error = (estimate.torques - truth) ** 2
+        return {limb: float(np.nanmean(error[:, own])) for limb, own in columns.items()}
+
+    identifier = RecursiveIdentifier(urdf, node_settings(urdf), calibration)
+    identifier.noise = state_noise(urdf, CENTRED, RATE)
+    free = np.array([one.root_sensor >= 0 for one in robot.submodels])
+    centred = replace(log.centred, ft_readings=log.centred.ft_readings + offsets)
+    bases = [_Base(robot, one) for one in robot.submodels if one.root_sensor >= 0]
+    found, base, covered = {}, {}, {}
+    for part in equal_parts(centred, 1.0):
+        time = round(1e-9 * float(part.stamp_ns[-1])) - ONSET
+        identifier.add(part, free=np.tile(free, (len(part), 1)))
+        refit = identifier.refit()
+        if time in AT and refit is not None:
+            used, known = urdf.with_parameters(refit.parameters), identifier.base_values()
+            found[time] = squares(used)
+            pairs = [one.errors(used, known) for one in bases]
+            base[time] = tuple(np.concatenate(each) for each in zip(*pairs, strict=True))
+            links = [k for m in robot.submodels if m.name in refit.refitted for k in m.links]
+            sizes = np.linalg.norm(refit.parameter_roots[links], axis=2)
+            errors = (refit.parameters - robot.parameters)[links]
+            covered[time] = float(np.mean(np.abs(errors) < 2.0 * sizes))
+    return Course(squares(urdf), squares(robot), found, base, covered)
+
+
+class _Base:
+    """Base parameters of one submodel [T 7.9]."""
+
+    def __init__(self, robot: Robot, submodel: Submodel) -> None:
+        self._links, self._name = list(submodel.links), submodel.name
+        self._grouping = base_parameters(robot, submodel)
+        K = self._grouping.grouping.reshape(self._grouping.rank, len(self._links), 10)
+        maps = WRONG * whitening(robot.parameters[self._links])
+        self._spread = np.linalg.norm(np.einsum('bli,lij->blj', K, maps), axis=(1, 2))
+        self._true = self._of(robot)
+
+    def _of(self, robot: Robot) -> Array:
+        return self._grouping.of(robot.parameters[self._links].reshape(-1))
+
+    def errors(self, robot: Robot, known: Mapping[str, BaseValues]) -> tuple[Array, Array]:
+        """Return errors and stated deviations over the spread of wrong URDFs."""
+        deviations = known[self._name].deviations[: len(self._spread)]
+        return (self._of(robot) - self._true) / self._spread, deviations / self._spread
+
+
+def measure(seeds: Sequence[int] = SEEDS) -> tuple[list[Table], list[Goal]]:
+    """Run all seeds, and once more with a true URDF."""
+
+    def course(seed: int, wrong: float = WRONG) -> Course:
+        return identify(motion(seed % MOTIONS), offset_errors(seed % MOTIONS), seed, wrong)
+
+    courses = [course(seed) for seed in seeds]
+    tables, goals = [], []
+    rows = []
+    for time in AT:
+        shares = [one.shares(time) for one in courses]
+        every = [value for one in shares for value in one.values()]
+        by_limb = [[one[limb] for one in shares if limb in one] for limb in LIMBS]
+        covered = [one.covered[time] for one in courses]
+        rows.append((
+            time, *(np.median(one) if one else np.nan for one in by_limb), np.median(every),
+            max(every), min(covered), max(covered),
+        ))  # fmt: skip
+        if time in GOALS:
+            goals.append(Goal(f'median of e after {time:g} s', np.median(every), GOALS[time]))
+            goals.append(Goal(f'largest e after {time:g} s', max(every), 1.0))
+    columns = ('seconds', *LIMBS, 'all', 'largest', 'covered, least', 'most')
+    tables.append(Table(f'e, medians of {len(courses)} wrong URDFs', columns, rows))
+    first, last = GOALS
+    ratio = np.median([one.base_ratio(first, last) for one in courses])
+    name = f'excited base parameters: error after {last:g} s over that after {first:g} s'
+    goals.append(Goal(name, ratio, 0.5))
+    for share, goal in ((min, True), (max, False)):
+        found = share(one.covered[time] for one in courses for time in GOALS)
+        name = f'parameters within two stated deviations, {"least" if goal else "most"}'
+        goals.append(Goal(name, found, 0.9 if goal else 0.98, at_least=goal))
+    by_seed = [
+        (seed, *(np.sqrt(one.wrong[limb]) for limb in LIMBS),
+         *(np.sqrt(one.found[AT[-1]][limb]) for limb in LIMBS))
+        for seed, one in zip(seeds, courses, strict=True)
+    ]  # fmt: skip
+    columns = ('seed', *(f'{limb}, URDF' for limb in LIMBS), *(f'{limb}, found' for limb in LIMBS))
+    tables.append(Table(f'Rms torque error after {AT[-1]:g} s [Nm]', columns, by_seed))
+    exact = [course(seed, 0.0) for seed in seeds[:MOTIONS]]
+    worse = max(
+        np.sqrt(one.found[time][limb] / one.floor[limb])
+        for one in exact for time in AT for limb in LIMBS
+    )  # fmt: skip
+    goals.append(Goal('true URDF: torque error over that of the URDF, largest', worse, 1.1))
+    return tables, goals
