@@ -97,7 +97,7 @@ CODES: dict[str, Code] = {
         _W, 'derivatives are never known: {what}', None, '', 'the window of the filter never fills'
     ),
     'refused_message': Code(
-        _W, '{count} messages not used: {what}', 1.0, 'messages',
+        _W, '{count} messages or rows not used: {what}', 1.0, 'messages',
         'a frame, a type or a number that does not fit the configuration',
     ),
     'slow_contacts': Code(

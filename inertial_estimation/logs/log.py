@@ -85,16 +85,14 @@ class LogSlice:
             )
         return cls(Path(path), *numbers)
 
-    def rows(self, stamps: NDArray[np.int64]) -> slice:
-        """Return the samples of the part, stamps (n,) [ns]."""
-        if self.is_whole or not len(stamps):
-            return slice(None)
-        t = (stamps - stamps[0]) * 1e-9
-        first, last = np.searchsorted(t, [self.start, self.stop])
-        if last - first < 2:
+    def rows(self, stamps: NDArray[np.int64]) -> Indices:
+        """Return the samples of the part, also where stamps go back, stamps (n,) [ns]."""
+        t = (stamps - stamps[:1]) * 1e-9
+        rows = np.flatnonzero((t >= self.start) & (t < self.stop) | self.is_whole)
+        if len(rows) < 2 and len(t) and not self.is_whole:
             end = f'the log ends {t[-1]:.3f} s after its first sample'
             raise LogError(f"'{self}' holds fewer than two samples: {end}")
-        return slice(int(first), int(last))
+        return rows
 
     def overlaps(self, other: LogSlice) -> bool:
         """Return true if both hold the same samples."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,14 +72,15 @@ def open_log(
 
 def _table(path: Path, robot: Robot, settings: EstimatorSettings | None, layout: Layout) -> Log:
     """Return the samples of a table, through the filters if there are settings."""
-    table = load_table(path)
+    table, problems = layout.timed(load_table(path))
     samples = layout.of_table(table, robot)
     external = {
         frame: one.at_frame(robot, samples, one.read(table, 6, len(samples)))
         for frame, one in layout.external.items()
     }
     if settings is None:
-        return Log(samples, int(samples.stamp_ns[0]), external=external)
+        start_ns = int(samples.stamp_ns[0])
+        return Log(samples, start_ns, problems=problems, external=external)
     assembly = LogAssembler(robot, settings)
     for k, stamp in enumerate(samples.stamp_ns.tolist()):
         for s in range(len(robot.ft_sensors)):
@@ -91,4 +93,4 @@ def _table(path: Path, robot: Robot, settings: EstimatorSettings | None, layout:
         efforts = np.empty(0) if samples.efforts is None else samples.efforts[k]
         values = (samples.positions[k], samples.velocities[k], efforts)
         assembly.keep(assembly.push_joints(0, stamp, robot.joint_names, *values))
-    return assembly.log()
+    return replace(assembly.log(), problems=problems)

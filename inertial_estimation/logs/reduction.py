@@ -260,6 +260,9 @@ class LogReduction:
             *checks.velocities_against_positions(robot, raw, how.largest_gap, level),
             *checks.constant_channels(robot, raw),
         ]
+        for source, counts in read.problems.items() if log.is_whole else ():
+            for what, count in counts.items():
+                findings.append(finding('refused_message', source, count=count, what=what))
         # Bags begin before all sensors do.
         if is_table:
             missing = checks.missing_values(robot, raw, efforts, self._kinds)

@@ -101,8 +101,9 @@ def _read_table(path: Path, layout: Layout, ft: str, imu: str) -> tuple[Stream, 
     """Return the columns of an FT sensor and of an IMU."""
     table = load_table(path)
     seconds = layout.time.read(table, 1)[:, 0]
-    if not (np.diff(seconds) >= 0.0).all():
-        raise LogError(f'{path}: {layout.time.name} goes back, or holds NaN')
+    # False where one is NaN.
+    if len(back := np.flatnonzero(~(np.diff(seconds) >= 0.0))):
+        raise LogError(f'{path}: {layout.time.name} goes back, or is NaN, at row {back[0] + 2}')
     stamps, n = np.round(1e9 * seconds).astype(np.int64), len(seconds)
     one = layout.imus[_named('IMU', 'imu', imu, list(layout.imus))]
     raw = layout.ft_sensors[_named('FT sensor', 'ft', ft, list(layout.ft_sensors))]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 from zipfile import BadZipFile, is_zipfile
@@ -281,13 +281,24 @@ class Layout:
                     f"'{efforts.name}.scale' [N m/A], and '{joint}' is not in 'rows.gains'"
                 )
 
+    def timed(self, table: Table) -> tuple[Table, dict[str, dict[str, int]]]:
+        """Return the rows with a time, and the number of others as a problem of the time."""
+        known = np.isfinite(self.time.read(table, 1)[:, 0])
+        lost = np.flatnonzero(~known)
+        if not len(lost):
+            return table, {}
+        columns = {
+            name: one[known] if len(one) == len(known) else one
+            for name, one in table.columns.items()
+        }
+        problem = {f'rows without a time, the first is row {lost[0] + 1}': len(lost)}
+        return replace(table, columns=columns), {self.time.name: problem}
+
     def of_table(self, table: Table, robot: Robot) -> SampleBatch:
-        """Return the samples of a table."""
+        """Return the samples of a table whose rows have times."""
         if self.positions is None and robot.joint_names:
             raise ConfigError("'log' has no 'positions'")
         seconds = self.time.read(table, 1)[:, 0]
-        if not np.isfinite(seconds).all():
-            raise LogError(f'{table.path}: {self.time.name} holds NaN')
         n = len(seconds)
 
         def placed(kind: str, known: Sequence[str], size: int, parts: Iterable[Placed]) -> Array:
