@@ -100,6 +100,10 @@ CODES: dict[str, Code] = {
         _W, '{count} messages or rows not used: {what}', 1.0, 'messages',
         'a frame, a type or a number that does not fit the configuration',
     ),
+    'late_message': Code(
+        _I, '{share:.0%} of the messages were recorded after the joint state of their stamp', 0.1,
+        '1', 'a replay sorts them; a live node has the reading before them',
+    ),
     'slow_contacts': Code(
         _W, 'contact ends and begins {count} times, at the period {period:.3g} s of its sender',
         None, 's', 'limit: `contact_timeout`; in between the default contacts are assumed',

@@ -98,11 +98,13 @@ def replay_live(robot, settings, messages):
 
 
 @pytest.mark.parametrize('delay_ms', [0.0, 8.0])
-def test_replay_equals_the_node(tmp_path, robot, settings, delay_ms):
-    messages = humanoid_messages(robot, delay_ms=delay_ms)
-    bag = write_bag(tmp_path / 'bag', messages)
+def test_replay_equals_the_node_with_messages_in_time(tmp_path, robot, settings, delay_ms):
+    """Also where they were recorded after the joint state of their stamp."""
+    bag = write_bag(tmp_path / 'bag', humanoid_messages(robot, delay_ms=delay_ms))
     replay = run(open_log(bag, robot, settings), robot, settings)
-    live = replay_live(robot, settings, messages)
+    live = replay_live(robot, settings, humanoid_messages(robot))
+    late = {one.subject for one in replay.findings if one.code == 'late_message'}
+    assert late == (set(SETTINGS['ft_sensors']) if delay_ms else set())
     assert len(live) == len(replay.recording.samples) == 60
     assert np.isfinite(replay.estimate.torques[-1]).all()
     for name in ('stamp_ns', 'wrenches', 'torques', 'external_torques', 'residuals'):

@@ -3,13 +3,17 @@
 """
 Samples of a bag: those of the node.
 
-Its messages go through the decoders, the router and the sample assembler of the node.
+Its messages go through the decoders, the router and the sample assembler of the node, in the order
+of their stamps: in which order they were recorded is chance.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from heapq import heappop, heappush
 from pathlib import Path
+from typing import Any
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.configured_estimator import build_calibration
@@ -22,9 +26,11 @@ from inertial_estimation.logs.log import Log, Progress, Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
-from inertial_estimation.signals.router import Router
+from inertial_estimation.signals.router import Router, Source
 
 MESSAGES_PER_TICK = 2000
+HELD_NS = 1_000_000_000
+"""For which readings wait for others with earlier stamps [ns]."""
 
 
 def read_bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progress) -> Log:
@@ -49,17 +55,64 @@ def read_bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Pr
             )
             if not optional or source.topic in reader.topics:
                 topics[source.topic] = reader.require(source.topic, source.type).n_messages
-        total = sum(topics.values())
+        total, read = sum(topics.values()), _Order(router)
         for k, message in enumerate(reader.messages(topics)):
-            assembly.keep(router.handle(message.topic, message.data))
+            for source, reading in read.add(message.topic, message.data):
+                assembly.keep(router.take(source, reading))
             if k % MESSAGES_PER_TICK == 0:
                 progress('reading', k / total)
+        for source, reading in read.rest():
+            assembly.keep(router.take(source, reading))
     progress('reading', 1.0)
     if not assembly.samples:
         topic = resolve(settings.joint_states.topics[0])
         raise LogError(f"topic '{topic}' reports none of the joints that are estimated")
     problems = {one.name: dict(one.problems) for one in router.sources if one.problems}
-    return replace(assembly.log(), problems=problems)
+    return replace(assembly.log(), problems=problems, late=read.late)
+
+
+class _Order:
+    """Puts the readings of a bag in the order of their stamps, the joint states last."""
+
+    def __init__(self, router: Router) -> None:
+        self._sources = router.by_topic
+        self._rank = {id(source): k for k, source in enumerate(router.sources)}
+        self._leading = router.sources[-1]
+        self._held: list[tuple[int, int, int, Source, Any]] = []
+        self._newest_ns = self._newest_joints_ns = self._number = 0
+        self._counts = {source.name: [0, 0] for source in router.sources[:-1]}
+
+    def add(self, topic: str, data: bytes) -> Iterator[tuple[Source, Any]]:
+        """Take a message in the order of recording; yield the readings that are due."""
+        for source in self._sources[topic]:
+            if (reading := source.read(data)) is None:
+                continue
+            stamp_ns = reading.stamp_ns + source.offset_ns
+            if not self._newest_ns - HELD_NS <= stamp_ns:
+                # Time was set back, or this source has another clock.
+                yield from self.rest()
+            if source is self._leading:
+                self._newest_joints_ns = stamp_ns
+            else:
+                self._counts[source.name][0] += stamp_ns <= self._newest_joints_ns
+                self._counts[source.name][1] += 1
+            self._number += 1
+            item = (stamp_ns, self._rank[id(source)], self._number, source, reading)
+            heappush(self._held, item)
+            self._newest_ns = max(self._newest_ns, stamp_ns)
+            while self._held[0][0] < self._newest_ns - HELD_NS:
+                yield heappop(self._held)[3:]
+
+    def rest(self) -> Iterator[tuple[Source, Any]]:
+        """Yield the readings that are left."""
+        while self._held:
+            yield heappop(self._held)[3:]
+        self._newest_ns = self._newest_joints_ns = 0
+
+    @property
+    def late(self) -> dict[str, float]:
+        """Share of the readings recorded after a joint state that they are not later than."""
+        return {name: late / n for name, (late, n) in self._counts.items() if late}
 
 
 class LogAssembler(SampleAssembler):

@@ -137,6 +137,8 @@ class Log:
         Contacts of the contacts topic at each sample.
     problems : mapping of str to mapping of str to int
         Messages with problems, by source and problem.
+    late : mapping of str to float
+        Share of the messages of a source that were recorded after the joint state of their stamp.
     external : mapping of str to ndarray, shape (n, 6)
         Known wrenches of the environment by frame, about its origin in its axes [N, Nm]; NaN:
         unknown.
@@ -151,6 +153,7 @@ class Log:
     touches: Touches | None = None
     rates: StreamRates | None = None
     problems: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    late: Mapping[str, float] = field(default_factory=dict)
     external: Mapping[str, Array] = field(default_factory=dict)
 
     @property

@@ -214,6 +214,9 @@ def replay_findings(replay: Replay) -> Iterator[Finding]:
     for source, counts in problems.items():
         for what, count in counts.items():
             yield finding('refused_message', source, count=count, what=what)
+    for source, share in log.late.items():
+        if share > limit_of('late_message'):
+            yield finding('late_message', source, share=share)
     yield from replay.offsets.findings
     support = summary['support']
     if support is not None and abs(support['relative_error']) > limit_of('weight'):

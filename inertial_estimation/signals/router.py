@@ -166,21 +166,24 @@ class Router:
         for k, topic in reversed(list(enumerate(settings.joint_states.topics))):
             sources.append(new('joints', topic, resolve(topic), index=k))
         self.sources = tuple(sources)
-        self._by_topic: dict[str, list[Source]] = {}
+        self.by_topic: dict[str, list[Source]] = {}
         for source in sources:
-            source.handle = partial(self._take, source)
-            self._by_topic.setdefault(source.topic, []).append(source)
+            source.handle = partial(self._read_and_take, source)
+            self.by_topic.setdefault(source.topic, []).append(source)
 
     def handle(self, topic: str, data: bytes) -> Sample | None:
         """Take a message of one of the topics of `sources`; a joint state may make a sample."""
         sample = None
-        for source in self._by_topic[topic]:
+        for source in self.by_topic[topic]:
             sample = source.handle(data)
         return sample
 
-    def _take(self, source: Source, data: bytes) -> Sample | None:
-        if (reading := source.read(data)) is None:
-            return None
+    def _read_and_take(self, source: Source, data: bytes) -> Sample | None:
+        reading = source.read(data)
+        return None if reading is None else self.take(source, reading)
+
+    def take(self, source: Source, reading: Any) -> Sample | None:
+        """Hand a reading of a source to the assembler."""
         kind, index, stamp_ns = source.kind, source.index, reading.stamp_ns
         if kind == 'joints':
             sizes = [len(values) for values in reading[2:]]
