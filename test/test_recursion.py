@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
+from simulated_arm import efforts_of
 
 from bench.live_robots import equal_parts, smooth_motion, with_readings, wrong_robot
 from inertial_estimation import (
@@ -229,11 +230,11 @@ def reduced(fit):
     hat = rows @ pseudo_inverse(rows)
     freedom = information.count - np.trace(hat[:n, :n])
     noise = information.squared_residual(fit.x) / freedom
-    # Twice the divergence, less what noise and friction explain, over that of an exact answer.
+    # Twice the divergence, less what noise explains, over that of an exact answer.
     moved, of_prior = 2.0 * entropic_divergence(fit.parameters, one.prior).sum(), hat[n : n + m]
     determined = np.eye(m) - of_prior[:, n : n + m]
-    other = noise * v * np.sum(of_prior[:, :n] ** 2) + np.sum(of_prior[:, n + m :] ** 2)
-    shown = (max(moved - other, 0.0) + SHOWN * one.stated_variance) / (
+    by_noise = noise * v * np.sum(of_prior[:, :n] ** 2)
+    shown = (max(moved - by_noise, 0.0) + SHOWN * one.stated_variance) / (
         np.trace(determined @ determined) + SHOWN
     )
     return rows, np.repeat([noise, shown / v, 1.0 / v], [n, m, n - m]), shown
@@ -409,6 +410,28 @@ def test_single_samples_count_for_time_and_time_set_back_does_not(humanoid):
 def with_efforts(arm, **others):
     choice = EquationChoice(efforts=arm.joint_names, friction=(Term.VISCOUS,))
     return RecursiveIdentifier(arm, RecursionSettings(choice, **others))
+
+
+def test_friction_hides_no_error_of_the_urdf(arm):
+    """Four terms a joint, whose prior is an upper size: deviations hold."""
+    friction = Term.VISCOUS, Term.COULOMB, Term.OFFSET, Term.DRIVE_INERTIA
+    choice = EquationChoice(efforts=arm.joint_names, friction=friction)
+    samples, covered = small_log(arm, 6.0), []
+    samples = replace(samples, efforts=samples.efforts + efforts_of(arm, samples))
+    for seed in range(4):
+        wrong = wrong_robot(arm, np.random.default_rng(seed), 0.2)
+        identifier = RecursiveIdentifier(wrong, RecursionSettings(choice))
+        for part in equal_parts(samples, 1.0):
+            identifier.add(part)
+            identifier.refit()
+        found = joint_refit(known_of(identifier))
+        certain = certainties(found)['base']
+        (fit,) = (one for one in found.fits if one.memory.name == 'base')
+        truth = arm.parameters[list(fit.memory.block.submodel.links)]
+        deviations = np.linalg.norm(certain.root, axis=1)
+        covered.append(np.abs((fit.parameters - truth).reshape(-1)) < 2.0 * deviations)
+    # It is 0.7 where the share that friction may explain at most is subtracted.
+    assert np.mean(covered) > 0.85
 
 
 def test_efforts_that_come_late_are_used(arm):

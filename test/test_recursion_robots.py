@@ -233,7 +233,7 @@ def test_identified_parameters_predict_torques_better():
     pytest.importorskip('icub_models', reason='the simulated robot is the iCub of icub-models')
     log = convergence.motion(3, 27.0)
     course = convergence.identify(log, np.zeros((len(log.robot.ft_sensors), 6)), seed=3)
-    # Of ten seeds and all limbs the median is a tenth then, the largest a third.
+    # Of ten wrong URDFs and all limbs the median is less than a tenth then, the largest one.
     assert max(course.shares(10.0).values()) < 0.5
     errors, deviations = course.base[10.0]
     # Those of the wrong URDF are about one.

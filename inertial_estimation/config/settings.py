@@ -60,7 +60,7 @@ class FilterSettings(Group):
         range=(0.0, 5.0),
     )  # fmt: skip
     smooth_readings: bool = setting(
-        False, 'Filter positions and readings of FT sensors and IMUs too; savitzky_golay only'
+        False, 'Filter positions and readings of FT sensors and IMUs too; not with kalman'
     )
     joint_jerk: float = setting(
         3.0, 'Root spectral density of the jerk of joints, for kalman [(rad or m)/s^3/sqrt(Hz)]',
@@ -68,7 +68,7 @@ class FilterSettings(Group):
     )  # fmt: skip
 
     def centred(self) -> FilterSettings:
-        """Return a filter of about the same noise that does not lag, as nothing waits for it."""
+        """Return a filter that does not lag, as nothing waits for it."""
         if self.kind != 'savitzky_golay':
             return replace(self, delay=max(self.delay, 0.5 * self.window))
         return replace(self, kind='quintic', window=2.0 * self.window, delay=self.window)
@@ -207,7 +207,7 @@ class RefitSettings(Group):
     """Physically consistent parameters from all equations."""
 
     urdf_error: float = setting(
-        0.2, 'Relative error of the inertial parameters of the URDF, until motion shows it',
+        0.2, 'Relative error of the inertial parameters of the URDF, until motion shows less',
         range=(1e-3, 3.0),
     )  # fmt: skip
 
@@ -392,7 +392,7 @@ def _check(settings: EstimatorSettings) -> None:
     if chosen.smooth_readings and chosen.kind == 'kalman':
         raise ConfigError(
             f"'filter.smooth_readings' is true and 'filter.kind' is '{chosen.kind}', expected "
-            'savitzky_golay'
+            'savitzky_golay or quintic'
         )
     if chosen.kind != 'kalman' and chosen.delay > 0.5 * chosen.window:
         raise ConfigError(

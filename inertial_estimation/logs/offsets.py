@@ -218,9 +218,10 @@ def _torque_map(
 
 def in_hindsight(settings: EstimatorSettings) -> EstimatorSettings:
     """Return settings that filter readings and motion alike, without delay."""
-    if settings.filter.kind != 'savitzky_golay':
+    used = settings.filter
+    if used.kind == 'kalman':
         return settings
-    whole = replace(settings.filter, delay=0.5 * settings.filter.window, smooth_readings=True)
+    whole = replace(used, kind='savitzky_golay', delay=0.5 * used.window, smooth_readings=True)
     return replace(settings, filter=whole)
 
 

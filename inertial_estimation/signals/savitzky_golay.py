@@ -3,10 +3,9 @@
 """
 Derivatives by least squares: a polynomial through the samples of a window (Savitzky, Golay).
 
-It has their true stamps, and is differentiated at an instant inside the window. At the newest
-sample a cubic is best. In the middle a quintic over twice the window is: it has a little less
-noise, and its error from the shape of the motion is of the fourth power of the window, not of the
-second.
+It has their true stamps, and is differentiated at an instant inside the window. In the middle a
+quintic over twice the window has a third less noise in its derivatives than a cubic. The error of
+an acceleration by the shape of the motion is of the fourth power of the window, not of the second.
 """
 
 from __future__ import annotations

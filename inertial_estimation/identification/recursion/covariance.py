@@ -18,10 +18,12 @@ number makes it; what only the prior determines is as uncertain as the URDF has 
 v is twice the divergence of the answer from the prior, over the combinations that show it. With
 H = B B' the projection onto what equations (1), the prior of the parameters (2) and that of
 friction (3) span, and D = I - H22, an error z of the prior in its whitened coordinates moves the
-answer by D z, on average by v tr(D D). Noise moves it by s^2 / w tr(H21 H12), and friction by
-tr(H23 H32): these are subtracted. The next refit takes w = 1 / v (empirical Bayes), but at least
-that of the stated error: answers that systematic errors drew far off would free themselves of the
-prior. D is that of one submodel alone: where neighbours determine its offsets, v is too large.
+answer by D z, the square of which is v tr(D D) on average. Noise adds s^2 / w tr(H21 H12), which
+is subtracted. The next refit takes w = 1 / v (empirical Bayes), but at least that of the stated
+error: answers that systematic errors drew far off would free themselves of the prior.
+
+v is rather too large: friction is not subtracted, as its prior is an upper size and not a standard
+deviation, and D is that of one submodel alone, where neighbours may determine its offsets.
 
 Offsets are eliminated last: what the other submodels determine of them enters with its own errors.
 Friction and offsets have no rows in the roots. Faded equations count as fewer of the same noise.
@@ -118,16 +120,15 @@ def _triangle(fit: SubmodelFit) -> _Triangle:
     # Of an equation; one if too few are left to estimate it.
     freedom = information.count - float(np.sum(of_rows**2))
     variance = information.squared_residual(fit.x) / freedom if freedom >= 1.0 else 1.0
-    # Twice the divergence by noise and friction, if the prior is right.
-    other = variance * v * float(np.sum((of_prior @ of_rows.T) ** 2))
-    other += float(np.sum((of_prior @ others.T) ** 2))
+    # Twice the divergence by noise, if the prior is right.
+    noise = variance * v * float(np.sum((of_prior @ of_rows.T) ** 2))
     moved = 2.0 * float(entropic_divergence(fit.parameters, one.prior).sum())
     # Inconsistent parameters are never published.
     shown = v
     if np.isfinite(moved):
         seen = float(np.sum((np.eye(n) - of_prior @ of_prior.T) ** 2))
         stated = SHOWN * one.stated_variance
-        shown = (max(moved - other, 0.0) + stated) / (seen + SHOWN)
+        shown = (max(moved - noise, 0.0) + stated) / (seen + SHOWN)
     variances = [variance, shown / v, 1.0 / v]
     sizes = np.sqrt(np.repeat(variances, [len(of_rows), n, len(others)]))
     kept = np.concatenate([np.arange(n), one.offsets])

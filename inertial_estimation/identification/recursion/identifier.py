@@ -352,7 +352,7 @@ class RecursiveIdentifier:
         self._used_ns = self.stamp_ns
         refitted = [fit for fit in found.fits if fit.memory.name not in reasons]
         certain = certainties(found)
-        for fit in found.fits:
+        for fit in found.fits if found.converged else ():
             shown = certain[fit.memory.name].prior_variance
             fit.memory.prior_variance = min(shown, fit.memory.stated_variance)
         size = max((certain[fit.memory.name].root.shape[1] for fit in refitted), default=0)

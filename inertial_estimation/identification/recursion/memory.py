@@ -37,6 +37,11 @@ LEVER = 0.1
 """Random walk of moment offsets over that of force offsets [m]."""
 PRIOR_SPREAD = 0.3
 """Relative error that the parameters of the URDF may well have."""
+EXCITING = 0.005
+"""
+Squared strength of a direction over the number of equations, from which motion excites it: that
+of noise in the regressor grows with them.
+"""
 NOISE_TIME_CONSTANT = 30.0
 """Of the filter through which the noise follows the residuals [s]."""
 SCALE_GROWTH = 1.1
@@ -67,7 +72,7 @@ class SubmodelMemory:
         self.scales: Array = np.full(len(unknowns.extras), np.inf)
         """Standard deviations of the priors of friction and drive inertia, shape (n_extras,)."""
         self.stated_variance = self.prior_variance = settings.prior_error**2
-        """Of the relative error of the prior; its inverse is what it is worth in equations."""
+        """Of the relative error of the prior, as stated and as equations have shown it."""
         self.seconds = 0.0
         """Time with equations [s]."""
         self.excited = False
@@ -119,7 +124,8 @@ class SubmodelMemory:
     def loose_prior(self) -> Information:
         """A prior as wide as the error that the URDF may well have."""
         if self._loose_of is not self.scales:
-            self._loose_of, weight = self.scales, PRIOR_SPREAD**-2
+            self._loose_of = self.scales
+            weight = min(PRIOR_SPREAD**-2, 1.0 / self.stated_variance)
             prior, unknowns = self.prior, self.block.unknowns
             self._loose = entropic_model(unknowns, prior, prior, self.scales, weight)
         return self._loose
@@ -147,7 +153,8 @@ class SubmodelMemory:
         rows = left.R.reshape(left.n, -1, 10)
         scaled = np.einsum('nlj,ljk->nlk', rows, self.maps).reshape(left.n, -1)
         strengths = np.linalg.svd(scaled, compute_uv=False)
-        return int(np.sum(strengths**2 > 1.0 / self.stated_variance))
+        least = max(1.0 / self.stated_variance, EXCITING * information.count)
+        return int(np.sum(strengths**2 > least))
 
     def whitened(self, evidence: Evidence) -> tuple[Information, Array] | None:
         """Merge equations and products of errors of all kinds, in units of their noise."""

@@ -6,13 +6,14 @@ Refit the parameters of all submodels and the FT offsets that they share.
     minimise  sum over submodels of  count / 2 |F u + C o - t|^2 + weight * divergence(u)
 
 u are the coordinates of a submodel about its prior, o the offsets of all sensors. Newton's method
-eliminates each u from a step onto the offsets, which are all that submodels share. Over the weight
-the objective is self-concordant: its decrement bounds the distance to the minimum, and damped
-steps reach it from any consistent parameters. Their number grows as the weight falls against the
-equations, so without a near start it is reached by factors of ten [Nesterov, Nemirovskii 1994].
+eliminates each u from a step onto the offsets, which are all that submodels share. Over the least
+weight the objective is self-concordant: its decrement bounds the distance to the minimum, and
+damped steps reach it from any consistent parameters. Their number grows as the weight falls
+against the equations, so without a near start it is reached by factors of ten [Nesterov,
+Nemirovskii 1994].
 
-The weight is the inverse of the variance of the prior's relative error: the equations that it is
-worth in each direction. It fades where more of them come, and holds what no motion excites.
+The weight is the inverse of the variance of the prior's relative error: the prior counts as one
+measurement of each direction. It fades where motion gives better ones, and holds the others.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class Refit:
     refitted: tuple[str, ...]
     """Submodels whose parameters are refitted; the others have those of the prior."""
     determined: Mapping[str, int]
-    """Combinations of parameters that the equations determine better than the prior does."""
+    """Combinations that the equations determine better than the prior is stated to."""
     reasons: Mapping[str, str]
     """Reason for which a submodel was not refitted."""
     prior_residuals: Mapping[str, Mapping[str, float]]

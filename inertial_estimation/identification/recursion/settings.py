@@ -40,8 +40,8 @@ class RecursionSettings:
     """Equations, and unknowns beside the inertial parameters."""
     prior_error: float = 0.2
     """
-    Relative error of the prior's inertial parameters, until equations show it: it is worth
-    ``1 / prior_error^2`` equations in each direction, and fades where motion excites more.
+    Relative error of the prior's inertial parameters, or less where equations show less. The prior
+    counts as one measurement of each direction.
     """
     half_life: float = np.inf
     """Time with equations after which they count half [s]; infinite: no forgetting."""
@@ -56,7 +56,7 @@ class RecursionSettings:
     payload_links: tuple[str, ...] = ()
     """Links that carry payloads. Default: the last one of each submodel."""
     excited: int = 4
-    """Combinations that equations must determine better than the prior before an update."""
+    """Combinations that an update needs, determined better than the prior is stated to."""
 
     def __post_init__(self) -> None:
         for name, value, valid in (
