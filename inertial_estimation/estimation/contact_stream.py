@@ -102,13 +102,14 @@ class ContactStream:
         self._last: tuple[Contact, ...] = ()
         self._received = self._dropped = self._last_ns = 0
         self.problems: Counter[str] = Counter()
-        self.set_timeout(settings)
+        self._delay_ns = round(1e9 * settings.filter.delay)
+        self.set_timeout(settings.contact_timeout)
 
-    def set_timeout(self, settings: EstimatorSettings) -> None:
-        """Take over the time after which a contact that is not repeated ends."""
-        self._timeout_ns = round(1e9 * settings.contact_timeout)
-        self._ahead_ns = self._timeout_ns + round(1e9 * settings.filter.delay)
-        self.senders = SenderRates(settings.contact_timeout)
+    def set_timeout(self, seconds: float) -> None:
+        """Set the time after which a contact that is not repeated ends."""
+        self._timeout_ns = round(1e9 * seconds)
+        self._ahead_ns = self._timeout_ns + self._delay_ns
+        self.senders = SenderRates(seconds)
 
     def push(self, stamp_ns: int, frame_id: str, point: Array) -> None:
         """Take a point; point (3,) [m]."""

@@ -92,7 +92,7 @@ class IdentifierPipeline:
 
     def change(self, settings: IdentifierSettings) -> None:
         """Take over settings that may change."""
-        self._inputs.change(replace(settings, filter=settings.filter.centred()))
+        self._inputs.change(settings)
 
     def start(self) -> None:
         """Publish the state, and begin with samples from now on."""

@@ -67,7 +67,7 @@ class Inputs:
     def change(self, settings: EstimatorSettings) -> None:
         """Take over timeouts."""
         self.assembler.set_max_ages(settings)
-        self.contacts.set_timeout(settings)
+        self.contacts.set_timeout(settings.contact_timeout)
         self._status.timeout = settings.contact_timeout
 
     def reset(self) -> None:
