@@ -26,6 +26,7 @@ SETTINGS = (
         {'filter.window': window, 'filter.delay': delay}
         for window, delay in ((0.12, 0.0), (0.06, 0.0), (0.2, 0.0), (0.12, 0.02), (0.12, 0.06))
     ),
+    {'filter.kind': 'quintic', 'filter.window': 0.24, 'filter.delay': 0.12},
     *(
         {'filter.kind': 'kalman', 'filter.joint_jerk': jerk, 'filter.delay': delay}
         for jerk, delay in ((1.0, 0.0), (3.0, 0.0), (10.0, 0.0), (3.0, 0.02), (3.0, 0.06))

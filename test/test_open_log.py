@@ -257,6 +257,9 @@ def test_rows_with_broken_times_are_left_out_or_outside_of_a_part(nested_humanoi
     ((source, problem),) = whole.problems.items()
     assert source == 'log.time' and [*problem.values()] == [2] and 'row 5' in next(iter(problem))
     elbow = nested_humanoid.joint_names.index('elbow')
+    np.savez(tmp_path / 'none.npz', t=np.full(3, np.nan), q=np.zeros((3, 2)))
+    with pytest.raises(LogError):
+        open_log(tmp_path / 'none.npz', nested_humanoid, layout=given)
     part = open_log(f'{path}@0.15:0.75', nested_humanoid, layout=given)
     assert part.samples.positions[:, elbow].tolist() == [4.0, 6.0, 12.0, 14.0]
 

@@ -430,7 +430,7 @@ def test_friction_hides_no_error_of_the_urdf(arm):
         truth = arm.parameters[list(fit.memory.block.submodel.links)]
         deviations = np.linalg.norm(certain.root, axis=1)
         covered.append(np.abs((fit.parameters - truth).reshape(-1)) < 2.0 * deviations)
-    # It is 0.7 where the share that friction may explain at most is subtracted.
+    # Less where the most that friction may explain is subtracted from the error of the URDF.
     assert np.mean(covered) > 0.85
 
 

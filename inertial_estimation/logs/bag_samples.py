@@ -34,7 +34,7 @@ HELD_NS = 1_000_000_000
 
 
 def read_bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progress) -> Log:
-    """Return the samples that the node would have made of a bag."""
+    """Return the samples that the node would have made of messages in time."""
     assembly = LogAssembler(robot, settings)
     router = Router(
         settings, robot, assembly, assembly.contacts.push, deserialize, resolve=resolve,

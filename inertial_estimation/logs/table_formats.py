@@ -285,6 +285,8 @@ class Layout:
         """Return the rows with a time, and the number of others as a problem of the time."""
         known = np.isfinite(self.time.read(table, 1)[:, 0])
         lost = np.flatnonzero(~known)
+        if not known.any():
+            raise LogError(f'{table.path}: no row has a time in {self.time.name}')
         if not len(lost):
             return table, {}
         columns = {

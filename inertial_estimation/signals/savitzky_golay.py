@@ -4,8 +4,8 @@
 Derivatives by least squares: a polynomial through the samples of a window (Savitzky, Golay).
 
 It has their true stamps, and is differentiated at an instant inside the window. In the middle a
-quintic over twice the window has a third less noise in its derivatives than a cubic. The error of
-an acceleration by the shape of the motion is of the fourth power of the window, not of the second.
+quintic over twice the window has less noise in its derivatives than a cubic, and the error of its
+acceleration by the shape of the motion is of the fourth power of the window, not of the second.
 """
 
 from __future__ import annotations
