@@ -37,9 +37,9 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.recursion.covariance import BaseValues
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.solvers.divergence import whitening
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.identifiable import base_parameters
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.tree import Submodel
 from inertial_estimation.simulation.noise import SensorNoise
 from inertial_estimation.simulation.robot import SimulatedRobot

@@ -30,9 +30,9 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.recursion.identifier import SECOND_NS, RecursiveIdentifier
 from inertial_estimation.identification.recursion.refit import Refit
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import STANDARD_GRAVITY, Robot
-from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.tree import Submodel
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.simulation.description import icub_urdf

@@ -33,7 +33,7 @@ from inertial_estimation.model.regressor import poses_in_root, wrench_to_root
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
-from inertial_estimation.signals.stream import StreamRates
+from inertial_estimation.signals.stream_statistics import StreamRates
 from inertial_estimation.simulation.noise import SensorNoise
 from inertial_estimation.simulation.robot import SimulatedRobot
 from inertial_estimation.simulation.scenario import Scenario, standing

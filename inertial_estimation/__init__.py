@@ -44,17 +44,12 @@ if TYPE_CHECKING:
     from inertial_estimation.logs.replay import replay
     from inertial_estimation.logs.results import Replay
     from inertial_estimation.model.free_floating import FreeFloatingModel
+    from inertial_estimation.model.ft_calibration import FtCalibration
     from inertial_estimation.model.identifiable import base_parameters
     from inertial_estimation.model.parameter_update import ParameterUpdate
     from inertial_estimation.model.regressor import submodel_regressors
     from inertial_estimation.model.robot import Robot
-    from inertial_estimation.model.sensors import (
-        FtCalibration,
-        FtSensor,
-        FtSpec,
-        Imu,
-        LinkSensorSpec,
-    )
+    from inertial_estimation.model.sensors import FtSensor, FtSpec, Imu, LinkSensorSpec
     from inertial_estimation.sample import Sample, SampleBatch, SensorState
     from inertial_estimation.signals.assembler import SampleAssembler
     from inertial_estimation.uncertainty.deviations import Uncertainty
@@ -108,7 +103,8 @@ _MODULES = {
     'model.parameter_update': ('ParameterUpdate',),
     'model.regressor': ('submodel_regressors',),
     'model.robot': ('Robot',),
-    'model.sensors': ('FtCalibration', 'FtSensor', 'FtSpec', 'Imu', 'LinkSensorSpec'),
+    'model.ft_calibration': ('FtCalibration',),
+    'model.sensors': ('FtSensor', 'FtSpec', 'Imu', 'LinkSensorSpec'),
     'sample': ('Sample', 'SampleBatch', 'SensorState'),
     'signals.assembler': ('SampleAssembler',),
     'uncertainty.deviations': ('Uncertainty',),

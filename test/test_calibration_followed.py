@@ -20,8 +20,8 @@ from inertial_estimation.identification.recursion.identifier import RecursiveIde
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.state import from_text, to_text
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
 
 __all__ = ['icub']
 

@@ -37,8 +37,9 @@ from inertial_estimation.estimation.dependence import dependence_table
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.link_motion import LinkMotions
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration, LinkSensorSpec
+from inertial_estimation.model.sensors import LinkSensorSpec
 from inertial_estimation.sample import SampleBatch
 
 # Relative to the largest number of a result: round-off of sums over some sixty links, times the

@@ -40,8 +40,8 @@ from inertial_estimation.logs.offsets import (
     offset_from_torques,
     predict_wrenches,
 )
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch, SensorState
 
 EXACT = 1e-9

@@ -20,8 +20,9 @@ from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.logs.bag import deserialize
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.signals.assembler import SampleAssembler
+from inertial_estimation.signals.backlog import Backlog
 from inertial_estimation.signals.messages import WRENCH, Decoder, Encoder, effort_encoder
-from inertial_estimation.signals.router import Backlog, Router
+from inertial_estimation.signals.router import Router
 
 FIXED = {
     'robot_description': nested_humanoid_urdf(),

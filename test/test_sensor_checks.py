@@ -21,10 +21,11 @@ from inertial_estimation.estimation.momentum_check import PERIOD_NS, MomentumChe
 from inertial_estimation.estimation.sensor_residuals import judge_residual, sensor_residuals
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.free_floating import FreeFloatingModel
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensor_models import floating_acceleration, sensor_readings
-from inertial_estimation.model.sensors import FtCalibration, LinkSensorSpec
+from inertial_estimation.model.sensors import LinkSensorSpec
 from inertial_estimation.sample import Sample, SampleBatch
 
 # Momentum

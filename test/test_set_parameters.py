@@ -19,6 +19,7 @@ from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.model_update import STEP_NS, ModelInUse
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.parameter_update import (
     ParameterUpdate,
@@ -26,7 +27,6 @@ from inertial_estimation.model.parameter_update import (
     fingerprint,
 )
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
 from inertial_estimation.uncertainty.deviations import Uncertainty

@@ -20,8 +20,9 @@ from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration, LinkSensorSpec
+from inertial_estimation.model.sensors import LinkSensorSpec
 from inertial_estimation.sample import SampleBatch, SensorState
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel

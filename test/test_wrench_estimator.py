@@ -24,8 +24,8 @@ from inertial_estimation.errors import (
 )
 from inertial_estimation.estimation import wrench_estimator
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot

@@ -24,8 +24,8 @@ from inertial_estimation.config.files import from_json, load_mapping, parse_mapp
 from inertial_estimation.config.values import record
 from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
 from inertial_estimation.model.arguments import names, numbers
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
 
 KIND, VERSION = 'ft_calibration', 1
 HEAD = """\

@@ -18,8 +18,8 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact, ContactKind
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.urdf import ft_specs, parse
 
 FILE = ('calibration_file',)

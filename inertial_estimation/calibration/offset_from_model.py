@@ -37,11 +37,11 @@ from inertial_estimation.calibration.support_loads import (
     support_loads,
 )
 from inertial_estimation.errors import CalibrationError, ModelError, OffsetsNotUnique
-from inertial_estimation.estimation.faults import SampleShapes, with_known_temperatures
+from inertial_estimation.estimation.sample_shapes import SampleShapes
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.model.arguments import indices, names
-from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.spatial import apply
 from inertial_estimation.sample import SampleBatch
 
@@ -213,14 +213,13 @@ def offset_from_model(
     n, fts = len(samples), [sensor.name for sensor in robot.ft_sensors]
     felt = np.zeros(n, dtype=bool) if felt is None else np.asarray(felt, dtype=bool)
     require_shape('felt', felt, n)
-    given, samples = samples, with_known_temperatures(samples, calibration)
     bare = calibration.with_offsets(np.zeros_like(calibration.offsets))
     wrenches = bare.apply(samples.ft_readings, samples.ft_temperatures)
     loads = support_loads(estimator, samples, supports)
     differences = wrenches - loads.readings
     known = np.isfinite(differences).all(axis=2)
     reasons = [
-        _why_silent(given, calibration, k, noisy)
+        _why_silent(samples, calibration, k, noisy)
         # With few samples it would limit those that share its load.
         or (count < min_samples) * f'{count} readings with a prediction, {min_samples} are needed'
         for k, count in enumerate(known.sum(axis=0).tolist())
@@ -275,8 +274,8 @@ def offset_from_model(
     offsets, poses = calibration.offsets.copy(), {}
     spread, deviations = np.full((2, len(fts), 6), np.nan)
     temperatures = np.full(len(fts), np.nan)
-    if given.ft_temperatures is not None:
-        warm = np.where(used, given.ft_temperatures, np.nan)
+    if samples.ft_temperatures is not None:
+        warm = np.where(used, samples.ft_temperatures, np.nan)
         count = np.isfinite(warm).sum(axis=0)
         temperatures = np.nansum(warm, axis=0) / np.where(count, count, np.nan)
     for k in np.flatnonzero(found):

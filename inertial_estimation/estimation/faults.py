@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Missing parts of a sample: their detection, the results that they reach, a sample without them.
-
-The shapes of a sample are checked here too, once, at the public methods.
-"""
+"""Missing parts of a sample: their detection, the results they reach, a sample without them."""
 
 from __future__ import annotations
 
@@ -15,30 +11,18 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices, Mask
-from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.estimation.balance import Balance, masks
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import find_dependence
 from inertial_estimation.estimation.estimate import Flags, Quality
 from inertial_estimation.estimation.forest import Forest
 from inertial_estimation.estimation.link_motion import LinkMotions, MotionPlan, replaced
+from inertial_estimation.estimation.sample_shapes import NUMBERS
 from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE, Bits
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
 S = TypeVar('S', Sample, SampleBatch)
-
-NUMBERS = (
-    'positions',
-    'velocities',
-    'accelerations',
-    'angular_velocities',
-    'proper_accelerations',
-    'angular_accelerations',
-    'ft_readings',
-)
-
 
 ABSURD = 1e30
 """Numbers of this size are faults too: their products would overflow into other results."""
@@ -139,9 +123,14 @@ def own_rows(robot: Robot, balance: Balance) -> list[int]:
 
 
 def find_faults(
-    sample: Sample | SampleBatch, motion: LinkMotions, between: Sequence[int]
+    sample: Sample | SampleBatch, ft_wrenches: Array, motion: LinkMotions, between: Sequence[int]
 ) -> Faults:
-    """Return the missing parts; between: joints between the trees while nothing is missing."""
+    """
+    Return the missing parts.
+
+    ft_wrenches (..., n_fts, 6): calibrated readings; between: joints between the trees while
+    nothing is missing.
+    """
     linear, angular = _find_imu_faults(sample, motion)
     rates = np.asarray(_is_sound(sample.velocities) & _is_sound(sample.accelerations))
     nominal = motion.nominal
@@ -153,26 +142,11 @@ def find_faults(
         whole = ~np.asarray((faulty & nominal.used).any(axis=-1))
         rates[..., rateless] |= whole[..., None]
     joints = _is_sound(sample.positions) & rates
-    fts = np.asarray(_is_sound(sample.ft_readings).all(axis=-1))
+    fts = np.asarray(_is_sound(ft_wrenches).all(axis=-1))
     assumed = np.zeros_like(joints)
     if sample.joint_states is not None:
         assumed = sample.joint_states == SensorState.ASSUMED
     return Faults(~joints, ~fts, assumed, linear, angular)
-
-
-def with_known_temperatures(sample: S, calibration: FtCalibration) -> S:
-    """Return a sample without the readings that lack the temperature which they need."""
-    if not calibration.is_thermal:
-        return sample
-    given = sample.ft_temperatures
-    temperatures = np.full(sample.ft_readings.shape[:-1], np.nan) if given is None else given
-    known = np.isfinite(temperatures)
-    usable = known | ~calibration.needs_temperature
-    return replaced(
-        sample,
-        ft_readings=np.where(usable[..., None], sample.ft_readings, np.nan),
-        ft_temperatures=np.where(known, temperatures, calibration.reference_temperatures),
-    )
 
 
 def with_gaps(samples: SampleBatch) -> SampleBatch:
@@ -225,44 +199,6 @@ def without_faults(sample: S, faults: Faults, motion: MotionPlan) -> S:
     """Put zeros in place of missing parts; a plan for them keeps these out of all results."""
     linear, angular = faults.linear, faults.angular
     imus = linear | angular if motion.is_plain else linear & angular
-    masks = [faults.joints] * 3 + [imus[:, None]] * 3 + [faults.fts[:, None]]
+    masks = [faults.joints] * 3 + [imus[:, None]] * 3
     zeros = {name: np.where(m, 0.0, getattr(sample, name)) for name, m in zip(NUMBERS, masks)}
     return motion.complete(replaced(sample, **zeros))
-
-
-class SampleShapes:
-    """The shapes of the arrays of a robot's samples."""
-
-    def __init__(self, robot: Robot) -> None:
-        joints, imus, fts = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
-        needed = [(joints,)] * 3 + [(imus, 3)] * 3 + [(fts, 6)]
-        optional = ('joint_states', 'imu_states', 'ft_states', 'ft_temperatures')
-        shapes = [*needed, (joints,), (imus,), (fts,), (fts,)]
-        may_lack = [False] * len(needed) + [True] * len(optional)
-        self._shapes = tuple(zip((*NUMBERS, *optional), shapes, may_lack, strict=True))
-        self._counts = f"robot '{robot.name}' has {joints} joints, {imus} IMUs, {fts} FT sensors"
-
-    def check(self, sample: Sample | SampleBatch, wanted: type = SampleBatch) -> None:
-        """Refuse anything but a sample, or samples, of this robot."""
-        if not isinstance(sample, wanted):
-            raise ModelError(f'a {type(sample).__name__} is given, expected a {wanted.__name__}')
-        lead = np.shape(sample.stamp_ns) if wanted is SampleBatch else ()
-        try:
-            for name, shape, may_lack in self._shapes:
-                array = getattr(sample, name)
-                if may_lack and array is None:
-                    continue
-                if array.shape != lead + shape:
-                    raise ShapeError(name, lead + shape, array.shape, self._counts)
-        except AttributeError:
-            raise ModelError(f"'{name}' of a sample is no NumPy array") from None
-        if wanted is SampleBatch:
-            check_numbers(sample)
-
-
-def check_numbers(sample: Sample | SampleBatch) -> None:
-    """Refuse arrays of anything but numbers."""
-    for name in NUMBERS:
-        array = getattr(sample, name)
-        if array.dtype.kind not in 'biuf':
-            raise ModelError(f"'{name}' is an array of {array.dtype}, expected numbers")

@@ -21,7 +21,7 @@ import pinocchio as pin
 
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import ModelError
-from inertial_estimation.estimation.forest import Forest, build_forest, carry, motion_view
+from inertial_estimation.estimation.forest import Forest, build_forest, carry
 from inertial_estimation.estimation.sensor_arrays import (
     DELIVERS,
     Bits,
@@ -31,6 +31,7 @@ from inertial_estimation.estimation.sensor_arrays import (
     find_imu_links,
     mean_of,
 )
+from inertial_estimation.model.pinocchio_model import motion_view
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import cross, cross_matrix, motion_transform
 from inertial_estimation.model.tree import Source

@@ -20,8 +20,8 @@ import numpy as np
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.parameter_update import ParameterUpdate, calibration_fingerprint
-from inertial_estimation.model.sensors import FtCalibration
 
 URDF, UPDATE, FILE = 'URDF', 'update', 'file'
 """Origins of a set of parameters."""

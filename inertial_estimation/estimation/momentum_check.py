@@ -22,9 +22,9 @@ import pinocchio as pin
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.forest import pose_view
 from inertial_estimation.model.pinocchio_model import (
     free_floating_model,
+    pose_view,
     set_carried_inertias,
     supports,
 )

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.estimation.balance import Balance
 from inertial_estimation.estimation.contacts import Contact, noise_scale
+from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.faults import Faults, Qualities, own_rows
-from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.link_motion import MotionPlan
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import row_pose

@@ -4,44 +4,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable
 from math import inf
 
 import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError, ModelError
-from inertial_estimation.estimation.balance import build_balance
 from inertial_estimation.estimation.contacts import Contact, ContactSet, check_contacts
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.faults import (
     ABSURD,
     Faults,
-    SampleShapes,
     alike,
-    check_numbers,
     find_faults,
-    find_qualities,
-    with_known_temperatures,
     without_faults,
 )
-from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.link_motion import LinkMotions
-from inertial_estimation.estimation.plan import Plan, build_plan
+from inertial_estimation.estimation.plan import Plan
+from inertial_estimation.estimation.plan_cache import PlanCache
+from inertial_estimation.estimation.sample_shapes import SampleShapes, check_numbers
 from inertial_estimation.estimation.step import Step
 from inertial_estimation.model.arguments import numbers
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.inertia import check_centres
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
-from inertial_estimation.model.tree import Submodel, decompose
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
 CHUNK = 256
 """Samples of a batch that are worked on at once; their workspace fits into a processor's cache."""
-STEPS_KEPT = 64
-"""They are small; more than this means contacts that never come back."""
-DYNAMICS_KEPT = 3
-"""Each holds Pinocchio's workspace, tens of megabytes for a humanoid."""
 
 
 class WrenchEstimator:
@@ -121,8 +112,10 @@ class WrenchEstimator:
         self._cache = PlanCache(robot, length_scale, rank_tolerance, self.motion)
         self._defaults = ContactSet(self.contacts, (True,) * len(self.contacts))
         self._none_assumed = bytes(len(robot.joint_names))
-        plan = self._cache.faultless(self._none_assumed, self._defaults).plan
-        self._between = plan.dynamics.forest.joints_between_trees
+        self._pattern = self._none_assumed, self._defaults, robot.parameters
+        """Assumed joints, contacts and parameters of the last sample, and the step for them."""
+        self._step = self._cache.faultless(*self._pattern[:2])
+        self._between = self._step.plan.dynamics.forest.joints_between_trees
 
     def set_calibration(self, calibration: FtCalibration) -> None:
         """Use another calibration of the robot's FT sensors from the next estimate on."""
@@ -177,11 +170,10 @@ class WrenchEstimator:
         self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
     ) -> tuple[Step, WrenchEstimate]:
         """Return the step that estimates a sample, and the estimate."""
-        step, sample = self.prepare(sample, contacts)
+        step, sample, ft_wrenches = self.prepare(sample, contacts)
         dynamics = step.plan.dynamics
-        readings = self.calibration.apply(sample.ft_readings, sample.ft_temperatures)
         return step, step.solve(
-            sample.stamp_ns, dynamics.tau, dynamics.poses, dynamics.jacobian, readings
+            sample.stamp_ns, dynamics.tau, dynamics.poses, dynamics.jacobian, ft_wrenches
         )
 
     def batch(
@@ -193,10 +185,10 @@ class WrenchEstimator:
         The contacts are the same for all instants.
         """
         self._shapes.check(samples)
-        samples = with_known_temperatures(samples, self.calibration)
+        measured = self.calibration.apply(samples.ft_readings, samples.ft_temperatures)
         given = self._contact_set(contacts)
         parts, order = [], []
-        for flags, rows in alike(*find_faults(samples, self.motion, self._between)):
+        for flags, rows in alike(*find_faults(samples, measured, self.motion, self._between)):
             faults = Faults(*flags)
             plan = self._cache.get(faults, given).plan
             for start in range(0, max(1, len(rows)), CHUNK):
@@ -205,9 +197,10 @@ class WrenchEstimator:
                 chunk = without_faults(chunk, faults, plan.motion)
                 step = Step(plan, self.rank_tolerance, (len(chunk),))
                 step.place(given.contacts)
-                readings = self.calibration.apply(chunk.ft_readings, chunk.ft_temperatures)
                 results = plan.dynamics.run_many(chunk)
-                parts.append(step.solve(chunk.stamp_ns, *results, readings))
+                parts.append(
+                    step.solve(chunk.stamp_ns, *results, _without(faults, measured[order[-1]]))
+                )
         places = np.argsort(np.concatenate(order))
         columns = {
             name: np.concatenate([getattr(part, name) for part in parts])[places]
@@ -218,38 +211,43 @@ class WrenchEstimator:
 
     def prepare(
         self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
-    ) -> tuple[Step, Sample]:
+    ) -> tuple[Step, Sample, Array]:
         """
-        Return the step that estimates a sample, and the sample without the readings not used.
+        Return the step for a sample, the sample and its FT wrenches without what is missing.
 
         The step has the contacts, the dynamics of its plan are those of the sample; the next call
         overwrites both. Where a link does not have just one whole IMU, the row of its first one
-        holds the motion there, and the others zeros.
+        holds the motion there, and the others zeros. FT wrenches: calibrated, (n_fts, 6) [N, Nm].
         """
         self._shapes.check(sample, Sample)
-        sample = with_known_temperatures(sample, self.calibration)
         given = self._contact_set(contacts)
         assumed = self._none_assumed
         if sample.joint_states is not None:
             assumed = (sample.joint_states == SensorState.ASSUMED).tobytes()
-        step = self._cache.faultless(assumed, given)
+        known, parameters = self._pattern, self.robot.parameters
+        if assumed != known[0] or given is not known[1] or parameters is not known[2]:
+            self._step = self._cache.faultless(assumed, given)
+            self._pattern = assumed, given, parameters
+        step = self._step
         try:
             whole = sample
+            measured = self.calibration.apply(sample.ft_readings, sample.ft_temperatures)
             if not self._is_plain:
                 # Missing numbers spread to the forces.
                 with np.errstate(over='ignore', invalid='ignore'):
                     whole = self.motion.nominal.complete(sample)
             step.plan.dynamics.run(whole)
-            if _is_faulty(step.plan, whole):
-                faults = find_faults(sample, self.motion, self._between)
+            if _is_faulty(step.plan, whole, measured):
+                faults = find_faults(sample, measured, self.motion, self._between)
                 step = self._cache.get(faults, given)
                 whole = without_faults(sample, faults, step.plan.motion)
+                measured = _without(faults, measured)
                 step.plan.dynamics.run(whole)
         except (TypeError, ValueError):
             # To check the type of every array first would cost time in every cycle.
             check_numbers(sample)
             raise
-        return step, whole
+        return step, whole, measured
 
     def with_touches(self, touches: Iterable[Contact]) -> ContactSet:
         """
@@ -268,12 +266,17 @@ class WrenchEstimator:
         return ContactSet.reported(contacts)
 
 
-def _is_faulty(plan: Plan, sample: Sample) -> bool:
+def _is_faulty(plan: Plan, sample: Sample, ft_wrenches: Array) -> bool:
     """Return true if something that was used may be NaN, infinite or absurd."""
-    tau, q, y = plan.dynamics.tau, sample.positions, sample.ft_readings.ravel()
+    tau, q, y = plan.dynamics.tau, sample.positions, ft_wrenches.ravel()
     with np.errstate(over='ignore', invalid='ignore'):
         size = tau.dot(tau) + q.dot(q) + y.dot(y)
     return not bool(size < ABSURD**2)
+
+
+def _without(faults: Faults, ft_wrenches: Array) -> Array:
+    """Return FT wrenches (..., n_fts, 6) with zeros for the sensors that are missing."""
+    return np.where(faults.fts[:, None], 0.0, ft_wrenches)
 
 
 def _check_parameters(robot: Robot) -> None:
@@ -283,95 +286,3 @@ def _check_parameters(robot: Robot) -> None:
         name = robot.link_names[int(np.argmin(finite))]
         raise ModelError(f"link '{name}' has inertial parameters that are not finite")
     check_centres(robot.link_names, robot.parameters, float(np.abs(robot.parameters).max()))
-
-
-class PlanCache:
-    """Steps for the sensors that work and the contacts there are, made once and kept."""
-
-    def __init__(
-        self, robot: Robot, length_scale: float, rank_tolerance: float, motion: LinkMotions
-    ) -> None:
-        self.robot = robot
-        """Its inertial parameters may be replaced; models get them when they are used again."""
-        self._motion = motion
-        self._length_scale, self._rank_tolerance = length_scale, rank_tolerance
-        self._dynamics: dict[tuple[int, ...], Dynamics] = {}
-        self._steps: dict[Hashable, Step] = {}
-
-    def faultless(self, assumed: bytes, contacts: ContactSet) -> Step:
-        """Return the step for samples in which every sensor works."""
-        key = (assumed, contacts.at_origin)
-        step = self._steps.get(key)
-        if step is None:
-            flags, n_fts = np.frombuffer(assumed, dtype=bool), len(self.robot.ft_sensors)
-            step = self._keep(key, self.get(Faults.none(flags, n_fts, self._motion), contacts))
-        return self._placed(step, contacts)
-
-    def get(self, faults: Faults, contacts: ContactSet) -> Step:
-        """Return the step for the sensors that work."""
-        key = (np.concatenate(faults).tobytes(), contacts.at_origin)
-        step = self._steps.get(key)
-        if step is None:
-            step = self._keep(key, self._build(faults, contacts.at_origin))
-        return self._placed(step, contacts)
-
-    def _placed(self, step: Step, contacts: ContactSet) -> Step:
-        step.plan.dynamics.use(self.robot.parameters)
-        step.place(contacts.contacts)
-        return step
-
-    def _keep(self, key: Hashable, step: Step) -> Step:
-        """Store a step, forgetting the oldest one when there are too many."""
-        if len(self._steps) >= STEPS_KEPT:
-            del self._steps[next(iter(self._steps))]
-        self._steps[key] = step
-        return step
-
-    def _build(self, faults: Faults, contacts: ContactSet) -> Step:
-        robot, given, motion = self.robot, contacts.contacts, self._motion.plan(faults.bits)
-        links = [robot.frame(contact.frame)[0] for contact in given]
-        used = np.flatnonzero(~faults.fts).tolist()
-        submodels = decompose(robot.links, robot.ft_sensors, used)
-        active = _trusted(robot, submodels, contacts, links)
-        dynamics = self._dynamics_for(np.flatnonzero(motion.serving).tolist())
-        active_links = [links[c] for c in active]
-        balance = build_balance(robot, dynamics.forest, submodels, used, active_links)
-        forest = motion.reaching(dynamics.forest)
-        quality = find_qualities(robot, forest, balance, given, active, faults, motion)
-        plan = build_plan(
-            robot, dynamics, balance, quality, given, active, faults, motion, self._length_scale
-        )
-        return Step(plan, self._rank_tolerance)
-
-    def _dynamics_for(self, imus: list[int]) -> Dynamics:
-        """Return the models for the working IMUs; the first ones, without fault, are kept."""
-        serving, _ = self.robot.motion_sources(imus or range(len(self.robot.imus)))
-        key = tuple(serving.tolist())
-        if key not in self._dynamics:
-            if len(self._dynamics) >= DYNAMICS_KEPT:
-                gone = self._dynamics.pop(list(self._dynamics)[1])
-                steps = self._steps.items()
-                self._steps = {k: step for k, step in steps if step.plan.dynamics is not gone}
-            self._dynamics[key] = Dynamics(self.robot, key)
-        return self._dynamics[key]
-
-
-def _trusted(
-    robot: Robot, submodels: Sequence[Submodel], contacts: ContactSet, links: Sequence[int]
-) -> list[int]:
-    """Return the contacts that stay: reported ones, and the assumed ones of other submodels."""
-    own = {k: s for s, submodel in enumerate(robot.submodels) for k in submodel.links}
-    merged = {k: s for s, submodel in enumerate(submodels) for k in submodel.links}
-    first: dict[int, int] = {}
-    reported = set()
-    for contact, assumed, k in zip(contacts.contacts, contacts.assumed, links, strict=True):
-        if contact.unknowns and assumed:
-            first.setdefault(merged[k], own[k])
-        elif contact.unknowns:
-            reported.add(merged[k])
-    stays = []
-    for c, (contact, k) in enumerate(zip(contacts.contacts, links, strict=True)):
-        gives_way = contact.unknowns and contacts.assumed[c]
-        if not gives_way or (merged[k] not in reported and first[merged[k]] == own[k]):
-            stays.append(c)
-    return stays

@@ -17,7 +17,7 @@ from inertial_estimation.errors import CallError, LogError
 from inertial_estimation.estimation.contact_stream import SlowSender
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.sample import SampleBatch
-from inertial_estimation.signals.stream import AssemblerStatistics, StreamRates
+from inertial_estimation.signals.stream_statistics import AssemblerStatistics, StreamRates
 
 Progress = Callable[[str, float], None]
 """Called with the stage of a job, and the share of it that is done, from 0 to 1."""

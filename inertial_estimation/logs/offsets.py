@@ -26,8 +26,8 @@ from inertial_estimation.errors import CalibrationError, ConfigError, LogError
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding
 from inertial_estimation.logs.log import Log, Progress, TimeRange, changing, no_progress
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch
 
 SOURCES = ('settings', 'model', 'torques')

@@ -23,8 +23,8 @@ from inertial_estimation.findings import Finding
 from inertial_estimation.logs.bag import BagWriter
 from inertial_estimation.logs.log import Log, Progress, no_progress
 from inertial_estimation.logs.offsets import Offsets
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.outputs.topics import OUTPUTS, Layout, Pace, Results, encoders, messages
 from inertial_estimation.uncertainty.deviations import Deviations
 

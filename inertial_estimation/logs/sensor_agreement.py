@@ -35,7 +35,7 @@ from inertial_estimation.estimation.sensor_residuals import (
 from inertial_estimation.identification.errors_in_variables import StateNoise
 from inertial_estimation.logs.log import spread
 from inertial_estimation.logs.results import Replay
-from inertial_estimation.signals.stream import StreamRates
+from inertial_estimation.signals.stream_statistics import StreamRates
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel
 from inertial_estimation.uncertainty.stream_noise import MomentumNoise, stream_noise
 

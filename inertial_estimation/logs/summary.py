@@ -15,7 +15,7 @@ from inertial_estimation.logs.log import changing
 from inertial_estimation.logs.results import Inside, Replay
 from inertial_estimation.logs.sensor_agreement import GONE, Record
 from inertial_estimation.sample import SensorState
-from inertial_estimation.signals.stream import StreamStatistics
+from inertial_estimation.signals.stream_statistics import StreamStatistics
 
 UNFIT = ~np.uint8(Quality.ASSUMED)
 """Results with another flag than that are not judged."""

@@ -18,7 +18,7 @@ import numpy as np
 import pinocchio as pin
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, read_only
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.arguments import numbers, pose_matrix
 from inertial_estimation.model.inertia import parameters_of
@@ -29,7 +29,6 @@ from inertial_estimation.model.representations import (
     pose_of_base,
 )
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import read_only
 from inertial_estimation.model.spatial import cross, inverse_pose, motion_cross, motion_transform
 
 LEAST_RATIO = 1e-12

@@ -12,9 +12,9 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.inertia import check_masses, check_usable
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
 
 
 def fingerprint(*numbers: Array) -> str:

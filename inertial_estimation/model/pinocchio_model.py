@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
@@ -84,3 +86,25 @@ def supports(robot: Robot) -> Supports:
             joint_of[k] = joint_of[link.parent]
             J_H_L[k] = J_H_L[link.parent] @ link.P_H_L
     return joint_of, J_H_L
+
+
+def pose_view(data: pin.Data) -> Array:
+    """Return the joint poses of Pinocchio's data, (n_joints + 1, 4, 3), sharing its memory."""
+    return _shared([(pose.rotation.T, pose.translation) for pose in data.oMi]).reshape(-1, 4, 3)
+
+
+def motion_view(motions: pin.StdVec_Motion | pin.StdVec_Force) -> Array:
+    """Return motions or forces of joints, (n_joints + 1, 6), sharing Pinocchio's memory."""
+    return _shared([(motion.linear, motion.angular) for motion in motions])
+
+
+def _shared(objects: Sequence[tuple[Array, ...]]) -> Array:
+    """Return the numbers of Pinocchio's objects as rows of one array that shares their memory."""
+    first, sizes = objects[0][0], [part.size for part in objects[0]]
+    n, step = sum(sizes), first.itemsize
+    places = [[part.__array_interface__['data'][0] for part in parts] for parts in objects]
+    starts = n * np.arange(len(objects))[:, None] + np.cumsum([0, *sizes[:-1]])
+    if not np.array_equal(places, places[0][0] + step * starts):
+        raise RuntimeError('this version of Pinocchio keeps its objects in an unknown way')
+    shape, strides = (len(objects), n), (n * step, step)
+    return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)

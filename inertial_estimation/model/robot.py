@@ -21,18 +21,11 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, read_only
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.arguments import numbers
-from inertial_estimation.model.sensors import (
-    FtSensor,
-    FtSpec,
-    Imu,
-    LinkSensorSpec,
-    check_unique,
-    read_only,
-)
+from inertial_estimation.model.sensors import FtSensor, FtSpec, Imu, LinkSensorSpec, check_unique
 from inertial_estimation.model.tree import (
     Link,
     Place,

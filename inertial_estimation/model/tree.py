@@ -16,11 +16,11 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import pinocchio as pin
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, read_only
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.arguments import numbers
-from inertial_estimation.model.sensors import FtSensor, FtSpec, check_unique, read_only
+from inertial_estimation.model.sensors import FtSensor, FtSpec, check_unique
 
 ROOT_JOINT = '/root'
 """Pinocchio's name for the joint above the root link; no joint of a URDF is called so."""

@@ -16,7 +16,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SensorState
 from inertial_estimation.signals.cdr import Writer
 from inertial_estimation.signals.router import Source
-from inertial_estimation.signals.stream import AssemblerStatistics, StreamStatistics
+from inertial_estimation.signals.stream_statistics import AssemblerStatistics, StreamStatistics
 
 MAX_SKEW = 1.0
 """Difference of clocks that is a finding [s]."""

@@ -27,8 +27,8 @@ from inertial_estimation.calibration.raw_readings import implausible
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.findings import finding
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.background import Background
 from inertial_estimation.ros.executors import create_service

@@ -127,7 +127,8 @@ class Pipeline:
             if touches is not self._touches:
                 self._touches = touches
                 self._contact_set = self._estimator.with_touches(touches) if touches else None
-            self._model.step(sample.stamp_ns)
+            if self._model.progress < 1.0:
+                self._model.step(sample.stamp_ns)
             estimate = self._estimator.update(sample, self._contact_set)
         except (InertialEstimationError, LinAlgError) as error:
             self._failed, self._failure = self._failed + 1, str(error)

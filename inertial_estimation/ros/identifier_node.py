@@ -18,7 +18,7 @@ from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.identification.recursion.settings import recursion_settings
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.calibration_updates import CalibrationFollower
 from inertial_estimation.ros.configured_node import ConfiguredNode, reported

@@ -23,7 +23,8 @@ from inertial_estimation.outputs.diagnostics import SourceStatus, Status, known_
 from inertial_estimation.ros.executors import PolledGroup, SteadyTimer
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
-from inertial_estimation.signals.router import Backlog, Router, Source
+from inertial_estimation.signals.backlog import Backlog
+from inertial_estimation.signals.router import Router, Source
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 QUEUE_DEPTH = 50

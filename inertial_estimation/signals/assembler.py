@@ -26,7 +26,7 @@ from inertial_estimation.signals.joint_stream import (
     JointStreams,
 )
 from inertial_estimation.signals.sensor_stream import SensorStreams
-from inertial_estimation.signals.stream import AssemblerStatistics, StreamRates
+from inertial_estimation.signals.stream_statistics import AssemblerStatistics, StreamRates
 
 ABSENT_TRIPLE = np.full(3, np.nan).tobytes()
 

@@ -26,11 +26,10 @@ from inertial_estimation.signals.stream import (
     INVALID,
     PARTIAL,
     WARMING,
-    FrozenInterval,
     Stream,
-    StreamStatistics,
     all_finite,
 )
+from inertial_estimation.signals.stream_statistics import FrozenInterval, StreamStatistics
 
 States = NDArray[np.uint8]
 

@@ -28,7 +28,7 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.sample import Sample, SensorState
-from inertial_estimation.signals.stream import StreamRates
+from inertial_estimation.signals.stream_statistics import StreamRates
 from inertial_estimation.uncertainty.motion_noise import LinkMotionNoise, ParameterNoise
 from inertial_estimation.uncertainty.sensitivities import Disturbances, Sensitivities
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel, covariance_root
@@ -186,7 +186,7 @@ class Uncertainty:
     ) -> tuple[Step, Disturbances]:
         """Return the step that a sample goes to and the disturbances of its results."""
         estimator = self._estimator
-        step, sample = estimator.prepare(sample, contacts)
+        step, sample, ft_wrenches = estimator.prepare(sample, contacts)
         plan, joints = step.plan, self._joints
         if sample.joint_states is not None:
             # Assumed positions are exact.
@@ -201,10 +201,9 @@ class Uncertainty:
             links = motions.joints, motions.changes(sample, plan.dynamics.imus, joints)
         if self._roots is not None and sensitivities.parameters is None:
             sensitivities.parameters = ParameterNoise(estimator.robot, plan.dynamics, self._roots)
-        calibration = estimator.calibration
-        readings = calibration.apply(sample.ft_readings, sample.ft_temperatures)
-        roots = joints, self._imus[plan.dynamics.imus], calibration.matrices * self._fts
-        return step, sensitivities.evaluate(step.columns, readings, *roots, links)
+        ft_roots = estimator.calibration.matrices * self._fts
+        roots = joints, self._imus[plan.dynamics.imus], ft_roots
+        return step, sensitivities.evaluate(step.columns, ft_wrenches, *roots, links)
 
 
 class LiveUncertainty:

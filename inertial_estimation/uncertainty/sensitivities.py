@@ -20,7 +20,7 @@ import pinocchio as pin
 
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import ModelError
-from inertial_estimation.estimation.forest import Dynamics
+from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.step import NEARLY
 from inertial_estimation.model.spatial import compose, cross_matrix

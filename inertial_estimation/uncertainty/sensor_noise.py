@@ -16,10 +16,9 @@ from itertools import count
 
 import numpy as np
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, read_only
 from inertial_estimation.errors import ConfigError, ShapeError
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import read_only
 from inertial_estimation.signals.derivatives import Differentiator
 
 IMPOSSIBLE = 1e-5

@@ -25,7 +25,7 @@ from inertial_estimation.signals.derivatives import (
     joint_differentiator,
     smoother,
 )
-from inertial_estimation.signals.stream import StreamRates
+from inertial_estimation.signals.stream_statistics import StreamRates
 from inertial_estimation.uncertainty.sensor_noise import (
     NoiseModel,
     filter_weights,

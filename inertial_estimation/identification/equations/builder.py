@@ -42,6 +42,7 @@ from inertial_estimation.identification.unknowns import (
     Unknowns,
 )
 from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.link_motions import Motion, Poses, link_motions, poses_in_parents
 from inertial_estimation.model.regressor import (
     FreeSide,
@@ -51,7 +52,6 @@ from inertial_estimation.model.regressor import (
     wrench_to_root,
 )
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.tree import Submodel
 from inertial_estimation.sample import SampleBatch
 

@@ -42,8 +42,8 @@ from inertial_estimation.identification.recursion.refit import (
 )
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.model.base_parameters import BaseParameters
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch, SensorState
 
 SECOND_NS = 1e9

@@ -37,10 +37,10 @@ from inertial_estimation.identification.solvers.divergence import (
     symmetric,
 )
 from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.parameter_update import ParameterUpdate, calibration_fingerprint
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
 
 MAX_STEPS = 60
 """Newton steps for one weight; those from 0.01 take at most 20, also from the one before."""
