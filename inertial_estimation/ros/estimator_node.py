@@ -17,6 +17,7 @@ from inertial_estimation.config.settings import NODE_NAME, EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.internal_wrenches import build_internal_wrenches
 from inertial_estimation.estimation.model_update import ModelInUse
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.outputs.diagnostics import Status, submodel_statuses
@@ -30,6 +31,7 @@ from inertial_estimation.ros.calibration_updates import CalibrationUpdates
 from inertial_estimation.ros.configured_node import ConfiguredNode
 from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
 from inertial_estimation.ros.executors import EventsExecutor, SteadyTimer, run_node
+from inertial_estimation.ros.late_outputs import LateOutputs
 from inertial_estimation.ros.model_updates import ModelUpdates
 from inertial_estimation.ros.publishers import Publishers
 from inertial_estimation.ros.subscriptions import Inputs, subscribe_all
@@ -65,20 +67,22 @@ class Pipeline:
         self._dependence = DependenceStatus(
             robot, estimator.contacts, acceleration_arrays=estimator.motion.arrays
         )
-        self.publishers = Publishers(
-            node, estimator, settings, inputs.assembler, lambda: self._model.roots,
-            self._dependence, self._momentum,
+        # This may refuse the settings, so it comes before the publishers.
+        internal = build_internal_wrenches(settings, estimator)
+        self._publishers = publishers = Publishers(node, estimator, settings, internal)
+        self.late = LateOutputs(
+            publishers, estimator, settings, internal, inputs.assembler,
+            lambda: self._model.roots, self._dependence, self._momentum,
         )  # fmt: skip
         self._model = ModelInUse(
-            estimator, BLEND_TIME, [self._momentum.set_parameters],
-            self.publishers.announce,
-        )  # fmt: skip
+            estimator, BLEND_TIME, [self._momentum.set_parameters], publishers.announce
+        )
         subscribe_all(node, inputs.router, self._on_sample, polled=EventsExecutor is None)
         in_use = ActiveCalibration(robot, sensors, [self._model.set_calibration])
         self._updates = ModelUpdates(node, robot, settings, self._model, lambda: self.active)
         self._background = Background(node)
         self._calibration = CalibrationUpdates(
-            node, robot, settings, in_use, self.publishers.announce, self._background
+            node, robot, settings, in_use, publishers.announce, self._background
         )
         self._taring = Taring(
             node, settings, urdf, in_use, self._calibration, self._background,
@@ -94,7 +98,8 @@ class Pipeline:
     def change(self, settings: EstimatorSettings) -> None:
         """Take over settings that may change, between two cycles."""
         self._inputs.change(settings)
-        self.publishers.set_rates(settings.outputs)
+        self._publishers.set_rates(settings.outputs)
+        self.late.set_rates(settings.outputs)
 
     def start(self) -> None:
         """Publish what is latched, and count cycles anew; call it once active."""
@@ -133,7 +138,7 @@ class Pipeline:
         except (InertialEstimationError, LinAlgError) as error:
             self._failed, self._failure = self._failed + 1, str(error)
             return
-        self.publishers.publish(sample, estimate)
+        self._publishers.publish(sample, estimate)
         self._estimate = estimate
         duration = perf_counter() - start
         self._cycles.add(sample.stamp_ns, duration)
@@ -141,7 +146,7 @@ class Pipeline:
         if self._taring.collecting:
             self._taring.add(sample, touches)
         self._momentum.add(sample, estimate)
-        self.publishers.publish_beside(sample, estimate, self._contact_set, duration)
+        self.late.publish(sample, estimate, self._contact_set, duration)
 
     def _report(self) -> None:
         """Take what the diagnostics need, and let them be published."""
@@ -163,7 +168,7 @@ class Pipeline:
             'decode fallbacks': sum(source.fallbacks for source in self._inputs.router.sources),
         }
         own = [
-            self.publishers.status(), self._updates.status(),
+            self.late.status(), self._updates.status(),
             self._calibration.task(sample, self._taring.progress),
         ]  # fmt: skip
         if estimate is not None:

@@ -209,7 +209,7 @@ def test_offsets_and_covariance_come_with_an_update(make, rng, monkeypatch):
 
     def deviations():
         bench.torques()
-        newest = bench.estimator.pipeline.publishers.newest
+        newest = bench.estimator.pipeline.late.newest
         assert newest.stamp_ns == bench.stamp_ns
         return newest.torques
 
