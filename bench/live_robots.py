@@ -28,8 +28,8 @@ from inertial_estimation.identification.recursion.settings import (
     recursion_settings,
 )
 from inertial_estimation.identification.solvers.divergence import whitening
-from inertial_estimation.model.link_motions import link_motions, poses_in_parents
-from inertial_estimation.model.regressor import poses_in_root, wrench_to_root
+from inertial_estimation.model.link_motions import link_motions, poses_in_parents, poses_in_root
+from inertial_estimation.model.regressor import wrench_to_root
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler

@@ -21,10 +21,10 @@ from inertial_estimation.calibration.in_situ_offset import (
     in_situ_offset,
 )
 from inertial_estimation.calibration.raw_readings import MIN_JUDGED_SAMPLES
-from inertial_estimation.calibration.support_loads import link_poses
 from inertial_estimation.errors import LogError, ModelError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.faults import ABSURD
+from inertial_estimation.model.link_motions import link_poses
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensor_models import find_ft
 from inertial_estimation.model.tree import Source, assign_owners

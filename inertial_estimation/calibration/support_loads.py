@@ -22,8 +22,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, finding, limit_of
-from inertial_estimation.model.link_motions import poses_in_parents
-from inertial_estimation.model.regressor import poses_in_root
+from inertial_estimation.model.link_motions import link_poses
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import apply, inverse_pose, wrench_transform
 from inertial_estimation.model.tree import decompose
@@ -169,15 +168,6 @@ def second_supports(
         if share > MAX_LEVEL_SHARE or part > limit_of('second_support'):
             name = named.name if named else submodel.name
             yield finding('second_support', name, share=share, change=change, part=part)
-
-
-def link_poses(robot: Robot, positions: Array) -> Array:
-    """Return poses in the root link, (n_links, n, 4, 4) [m]; positions (n, n_joints)."""
-    (whole,) = decompose(robot.links, robot.ft_sensors, cut=())
-    found = np.tile(np.eye(4), (len(robot.links), len(positions), 1, 1))
-    for link, pose in poses_in_root(robot, whole, poses_in_parents(robot, positions)).items():
-        found[link, :, :3, :3], found[link, :, :3, 3] = pose.rotations, pose.origins
-    return found
 
 
 def proper_acceleration(robot: Robot, samples: SampleBatch, poses: Array) -> Array:

@@ -15,7 +15,6 @@ from zipfile import BadZipFile, is_zipfile
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.calibration.support_loads import link_poses
 from inertial_estimation.config.values import (
     Names,
     Numbers,
@@ -25,6 +24,7 @@ from inertial_estimation.config.values import (
     record,
 )
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
+from inertial_estimation.model.link_motions import link_poses
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import apply, wrench_transform
 from inertial_estimation.model.urdf import pose_from_xyz_rpy

@@ -18,7 +18,7 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import cross, hat
-from inertial_estimation.model.tree import assign_owners
+from inertial_estimation.model.tree import Submodel, assign_owners, decompose
 from inertial_estimation.sample import SampleBatch
 
 
@@ -55,6 +55,27 @@ def poses_in_parents(robot: Robot, positions: Array) -> list[Poses]:
     slides = (at_zero @ linear[..., None])[..., 0]
     origins = P_H_L[:, None, :3, 3] + q * slides[:, None]
     return [Poses(*pose) for pose in zip(rotations, origins, strict=True)]
+
+
+def poses_in_root(robot: Robot, submodel: Submodel, poses: Sequence[Poses]) -> dict[int, Poses]:
+    """Return the poses of the links of a submodel in its root link."""
+    n = len(poses[0].origins)
+    found = {submodel.root: Poses(np.broadcast_to(np.eye(3), (n, 3, 3)), np.zeros((n, 3)))}
+    for k in submodel.links:
+        if k != submodel.root:
+            above = found[robot.links[k].parent]
+            origins = above.origins + to_axes(above.rotations, poses[k].origins)
+            found[k] = Poses(above.rotations @ poses[k].rotations, origins)
+    return found
+
+
+def link_poses(robot: Robot, positions: Array) -> Array:
+    """Return poses in the root link, (n_links, n, 4, 4) [m]; positions (n, n_joints)."""
+    (whole,) = decompose(robot.links, robot.ft_sensors, cut=())
+    found = np.tile(np.eye(4), (len(robot.links), len(positions), 1, 1))
+    for link, pose in poses_in_root(robot, whole, poses_in_parents(robot, positions)).items():
+        found[link, :, :3, :3], found[link, :, :3, 3] = pose.rotations, pose.origins
+    return found
 
 
 def link_motions(

@@ -21,6 +21,7 @@ from inertial_estimation.model.link_motions import (
     Poses,
     link_motions,
     poses_in_parents,
+    poses_in_root,
     to_axes,
 )
 from inertial_estimation.model.robot import Robot
@@ -127,18 +128,6 @@ def submodel_regressors(
                 sides,
             )
         )
-    return found
-
-
-def poses_in_root(robot: Robot, submodel: Submodel, poses: Sequence[Poses]) -> dict[int, Poses]:
-    """Return the poses of the links of a submodel in its root link."""
-    n = len(poses[0].origins)
-    found = {submodel.root: Poses(np.broadcast_to(np.eye(3), (n, 3, 3)), np.zeros((n, 3)))}
-    for k in submodel.links:
-        if k != submodel.root:
-            above = found[robot.links[k].parent]
-            origins = above.origins + to_axes(above.rotations, poses[k].origins)
-            found[k] = Poses(above.rotations @ poses[k].rotations, origins)
     return found
 
 

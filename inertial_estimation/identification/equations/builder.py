@@ -43,14 +43,14 @@ from inertial_estimation.identification.unknowns import (
 )
 from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 from inertial_estimation.model.ft_calibration import FtCalibration
-from inertial_estimation.model.link_motions import Motion, Poses, link_motions, poses_in_parents
-from inertial_estimation.model.regressor import (
-    FreeSide,
-    free_sides,
-    joint_axis,
+from inertial_estimation.model.link_motions import (
+    Motion,
+    Poses,
+    link_motions,
+    poses_in_parents,
     poses_in_root,
-    wrench_to_root,
 )
+from inertial_estimation.model.regressor import FreeSide, free_sides, joint_axis, wrench_to_root
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.tree import Submodel
 from inertial_estimation.sample import SampleBatch
