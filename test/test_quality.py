@@ -200,3 +200,24 @@ def test_unmarked_results_are_exact_whatever_sensors_fail(contacts, rng):
             np.testing.assert_allclose(found, exact[kept], rtol=0.0, atol=EXACT)
             clean, marked = clean + kept.sum(), marked + (~kept).sum()
     assert clean > 100 and marked > 100
+
+
+def test_estimates_do_not_depend_on_what_the_sample_before_lacked(robot, rng):
+    contacts, sample = at_ends(robot), random_sample(robot, rng)
+    kinds = [sample]
+    for name, number in [(name, n) for name in FIELDS for n in (np.nan, np.inf)]:
+        for row in (0, -1):
+            array = getattr(sample, name).copy()
+            array[row] = number
+            kinds.append(sample._replace(**{name: array}))
+    kept, others = WrenchEstimator(robot, contacts), robot.parameters.copy()
+    others[:, 0] += 0.1
+    for draw in rng.integers(len(kinds), size=300):
+        if draw == 0:
+            kept.set_parameters(others if rng.random() < 0.5 else robot.parameters)
+        # Each kind comes twice, as the second sample goes another way than the first.
+        kept.update(kinds[draw])
+        found = kept.update(kinds[draw])
+        fresh = WrenchEstimator(kept.robot, contacts).update(kinds[draw])
+        for name in found._fields[2:]:
+            np.testing.assert_array_equal(getattr(found, name), getattr(fresh, name))

@@ -149,6 +149,13 @@ def find_faults(
     return Faults(~joints, ~fts, assumed, linear, angular)
 
 
+def soundness(sample: Sample, ft_wrenches: Array) -> bytes:
+    """Return which numbers of a sample are sound, which NaN: faults are the same where this is."""
+    arrays = [getattr(sample, name).ravel() for name in NUMBERS[:-1]]
+    values = np.concatenate([*arrays, ft_wrenches.ravel()])
+    return _is_sound(values).tobytes() + np.isnan(values).tobytes()
+
+
 def with_gaps(samples: SampleBatch) -> SampleBatch:
     """Return samples with NaN in place of absurd numbers."""
     return replace(
@@ -199,6 +206,8 @@ def without_faults(sample: S, faults: Faults, motion: MotionPlan) -> S:
     """Put zeros in place of missing parts; a plan for them keeps these out of all results."""
     linear, angular = faults.linear, faults.angular
     imus = linear | angular if motion.is_plain else linear & angular
-    masks = [faults.joints] * 3 + [imus[:, None]] * 3
-    zeros = {name: np.where(m, 0.0, getattr(sample, name)) for name, m in zip(NUMBERS, masks)}
-    return motion.complete(replaced(sample, **zeros))
+    zeros = {}
+    for names, gone in ((NUMBERS[:3], faults.joints), (NUMBERS[3:6], imus[:, None])):
+        if gone.any():
+            zeros |= {name: np.where(gone, 0.0, getattr(sample, name)) for name in names}
+    return motion.complete(replaced(sample, **zeros) if zeros else sample)

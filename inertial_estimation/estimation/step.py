@@ -78,6 +78,10 @@ class Step:
         self._factors = balance.joint_factors.reshape(2 * n_joints, n_terms).copy()
         self._loads = np.empty((*lead, 2 * n_joints, 6))
         self._pairs_of_loads = self._loads.reshape(*lead, n_joints, 2, 6)
+        gaps = [np.asarray(flags & LOST != 0) for flags in plan.quality]
+        gaps[3][np.setdiff1d(np.arange(len(plan.ranks)), plan.residual_rows)] = True
+        self._gaps = [np.flatnonzero(gap) for gap in gaps]
+        """Rows of contacts, torques, external torques and submodels without an estimate."""
         self.contacts = plan.contacts
         """Contacts of the step, where they are then."""
         self.columns = [split.columns.copy() for split in plan.splits]
@@ -142,7 +146,7 @@ class Step:
         estimate = WrenchEstimate(
             stamp_ns, self.contacts, wrenches, torques, external_torques, residuals, *flags
         )
-        return estimate if plan.complete else _with_gaps(estimate, plan)
+        return estimate if plan.complete else self._with_gaps(estimate)
 
     def _view(self, rows: slice | Indices) -> tuple[Array, Array]:
         """Return poses and cross matrices of some frames."""
@@ -216,6 +220,24 @@ class Step:
                 every = (holds | ~lost[..., None, :]).all(axis=-1) & known
                 flags |= (some & ~every) * UNDETERMINED
 
+    def _with_gaps(self, estimate: WrenchEstimate) -> WrenchEstimate:
+        """Write NaN where nothing could be estimated, and give every contact its row."""
+        wrenches, active = estimate.wrenches, self.plan.active
+        if len(active) < len(self.plan.contacts):
+            wrenches = np.full((*self._lead, len(self.plan.contacts), 6), np.nan)
+            wrenches[..., active, :] = estimate.wrenches
+            estimate = estimate._replace(wrenches=wrenches)
+        contacts, torques, external, submodels = self._gaps
+        if len(contacts):
+            wrenches[..., contacts, :] = np.nan
+        if len(torques):
+            estimate.torques[..., torques] = np.nan
+        if len(external):
+            estimate.external_torques[..., external] = np.nan
+        if len(submodels):
+            estimate.residuals[..., submodels, :] = np.nan
+        return estimate
+
     def _torques(self, tau: Array, jacobian: Array) -> tuple[Array, Array]:
         """Return joint torques in the local form [T 4.24, 4.25] and external joint torques."""
         forest = self.plan.dynamics.forest
@@ -227,20 +249,6 @@ class Step:
             held[..., forest.joints_between_trees] = 0.0
         held += projected[..., 0]
         return held, projected[..., 1]
-
-
-def _with_gaps(estimate: WrenchEstimate, plan: Plan) -> WrenchEstimate:
-    """Write NaN where nothing could be estimated, and give every contact its row."""
-    wrenches = np.full((*estimate.wrenches.shape[:-2], len(plan.contacts), 6), np.nan)
-    wrenches[..., plan.active, :] = estimate.wrenches
-    wrenches[..., (plan.quality.contacts & LOST) != 0, :] = np.nan
-    estimate.torques[..., (plan.quality.torques & LOST) != 0] = np.nan
-    estimate.external_torques[..., (plan.quality.external & LOST) != 0] = np.nan
-    estimate.residuals[..., (plan.quality.submodels & LOST) != 0, :] = np.nan
-    absorbed = np.ones(len(plan.ranks), dtype=bool)
-    absorbed[plan.residual_rows] = False
-    estimate.residuals[..., absorbed, :] = np.nan
-    return estimate._replace(wrenches=wrenches)
 
 
 def split_wrench(total: Array, columns: Array, noise: Array, rank_tolerance: float) -> Solution:

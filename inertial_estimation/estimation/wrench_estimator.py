@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from inertial_estimation.estimation.faults import (
     Faults,
     alike,
     find_faults,
+    soundness,
     without_faults,
 )
 from inertial_estimation.estimation.link_motion import LinkMotions
@@ -33,6 +35,24 @@ from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
 CHUNK = 256
 """Samples of a batch that are worked on at once; their workspace fits into a processor's cache."""
+
+
+class Pattern(NamedTuple):
+    """What a sample holds and lacks, and the step for it."""
+
+    assumed: bytes
+    contacts: ContactSet
+    parameters: Array
+    step: Step
+    faults: Faults | None = None
+    """None: nothing is missing."""
+    sound: bytes = b''
+    """Of such faults, the result of `soundness`."""
+
+    def is_for(self, assumed: bytes, contacts: ContactSet, parameters: Array) -> bool:
+        """Return true if the step may serve."""
+        same = contacts is self.contacts and parameters is self.parameters
+        return same and assumed == self.assumed
 
 
 class WrenchEstimator:
@@ -112,10 +132,9 @@ class WrenchEstimator:
         self._cache = PlanCache(robot, length_scale, rank_tolerance, self.motion)
         self._defaults = ContactSet(self.contacts, (True,) * len(self.contacts))
         self._none_assumed = bytes(len(robot.joint_names))
-        self._pattern = self._none_assumed, self._defaults, robot.parameters
-        """Assumed joints, contacts and parameters of the last sample, and the step for them."""
-        self._step = self._cache.faultless(*self._pattern[:2])
-        self._between = self._step.plan.dynamics.forest.joints_between_trees
+        step = self._cache.faultless(self._none_assumed, self._defaults)
+        self._last = Pattern(self._none_assumed, self._defaults, robot.parameters, step)
+        self._between = step.plan.dynamics.forest.joints_between_trees
 
     def set_calibration(self, calibration: FtCalibration) -> None:
         """Use another calibration of the robot's FT sensors from the next estimate on."""
@@ -224,30 +243,42 @@ class WrenchEstimator:
         assumed = self._none_assumed
         if sample.joint_states is not None:
             assumed = (sample.joint_states == SensorState.ASSUMED).tobytes()
-        known, parameters = self._pattern, self.robot.parameters
-        if assumed != known[0] or given is not known[1] or parameters is not known[2]:
-            self._step = self._cache.faultless(assumed, given)
-            self._pattern = assumed, given, parameters
-        step = self._step
         try:
-            whole = sample
             measured = self.calibration.apply(sample.ft_readings, sample.ft_temperatures)
-            if not self._is_plain:
-                # Missing numbers spread to the forces.
-                with np.errstate(over='ignore', invalid='ignore'):
-                    whole = self.motion.nominal.complete(sample)
-            step.plan.dynamics.run(whole)
-            if _is_faulty(step.plan, whole, measured):
-                faults = find_faults(sample, measured, self.motion, self._between)
-                step = self._cache.get(faults, given)
-                whole = without_faults(sample, faults, step.plan.motion)
-                measured = _without(faults, measured)
-                step.plan.dynamics.run(whole)
+            return self._fitting(sample, measured, (assumed, given, self.robot.parameters))
         except (TypeError, ValueError):
             # To check the type of every array first would cost time in every cycle.
             check_numbers(sample)
             raise
-        return step, whole, measured
+
+    def _fitting(
+        self, sample: Sample, measured: Array, key: tuple[bytes, ContactSet, Array]
+    ) -> tuple[Step, Sample, Array]:
+        """Run the step that fits a sample; the next one mostly has the same pattern."""
+        last, whole = self._last, sample
+        if not last.is_for(*key):
+            self._last = last = Pattern(*key, self._cache.faultless(*key[:2]))
+        sound = b''
+        if last.faults is not None:
+            sound = soundness(sample, measured)
+            if sound != last.sound:
+                self._last = last = Pattern(*key, self._cache.faultless(*key[:2]))
+        if last.faults is None:
+            if not self._is_plain:
+                # Missing numbers spread to the forces.
+                with np.errstate(over='ignore', invalid='ignore'):
+                    whole = self.motion.nominal.complete(sample)
+            last.step.plan.dynamics.run(whole)
+            if not _is_faulty(last.step.plan, whole, measured):
+                return last.step, whole, measured
+            faults = find_faults(sample, measured, self.motion, self._between)
+            step = self._cache.get(faults, key[1])
+            sound = sound or soundness(sample, measured)
+            self._last = last = Pattern(*key, step, faults, sound)
+        step, faults = last.step, last.faults
+        whole = without_faults(sample, faults, step.plan.motion)
+        step.plan.dynamics.run(whole)
+        return step, whole, _without(faults, measured)
 
     def with_touches(self, touches: Iterable[Contact]) -> ContactSet:
         """
