@@ -153,7 +153,7 @@ def soundness(sample: Sample, ft_wrenches: Array) -> bytes:
     """Return which numbers of a sample are sound, which NaN: faults are the same where this is."""
     arrays = [getattr(sample, name).ravel() for name in NUMBERS[:-1]]
     values = np.concatenate([*arrays, ft_wrenches.ravel()])
-    return _is_sound(values).tobytes() + np.isnan(values).tobytes()
+    return bytes(_is_sound(values)) + bytes(np.isnan(values))
 
 
 def with_gaps(samples: SampleBatch) -> SampleBatch:
@@ -206,7 +206,7 @@ def without_faults(sample: S, faults: Faults, motion: MotionPlan) -> S:
     """Put zeros in place of missing parts; a plan for them keeps these out of all results."""
     linear, angular = faults.linear, faults.angular
     imus = linear | angular if motion.is_plain else linear & angular
-    zeros = {}
+    zeros: dict[str, Array] = {}
     for names, gone in ((NUMBERS[:3], faults.joints), (NUMBERS[3:6], imus[:, None])):
         if gone.any():
             zeros |= {name: np.where(gone, 0.0, getattr(sample, name)) for name in names}

@@ -256,26 +256,22 @@ class WrenchEstimator:
     ) -> tuple[Step, Sample, Array]:
         """Run the step that fits a sample; the next one mostly has the same pattern."""
         last, whole = self._last, sample
-        if not last.is_for(*key):
-            self._last = last = Pattern(*key, self._cache.faultless(*key[:2]))
-        sound = b''
-        if last.faults is not None:
-            sound = soundness(sample, measured)
-            if sound != last.sound:
-                self._last = last = Pattern(*key, self._cache.faultless(*key[:2]))
-        if last.faults is None:
+        sound = b'' if last.faults is None else soundness(sample, measured)
+        if not last.is_for(*key) or sound != last.sound:
+            last = Pattern(*key, self._cache.faultless(*key[:2]))
+        step, faults = last.step, last.faults
+        if faults is None:
+            self._last = last
             if not self._is_plain:
                 # Missing numbers spread to the forces.
                 with np.errstate(over='ignore', invalid='ignore'):
                     whole = self.motion.nominal.complete(sample)
-            last.step.plan.dynamics.run(whole)
-            if not _is_faulty(last.step.plan, whole, measured):
-                return last.step, whole, measured
+            step.plan.dynamics.run(whole)
+            if not _is_faulty(step.plan, whole, measured):
+                return step, whole, measured
             faults = find_faults(sample, measured, self.motion, self._between)
             step = self._cache.get(faults, key[1])
-            sound = sound or soundness(sample, measured)
-            self._last = last = Pattern(*key, step, faults, sound)
-        step, faults = last.step, last.faults
+            self._last = Pattern(*key, step, faults, soundness(sample, measured))
         whole = without_faults(sample, faults, step.plan.motion)
         step.plan.dynamics.run(whole)
         return step, whole, _without(faults, measured)

@@ -65,6 +65,9 @@ class SimulatedRobot:
         self.contact_frames = scenario.contacts
         self._truth = TruthReader(self._model, robot, self.imu_names, scenario.contacts)
         self._loads = Loads(self._model, robot, scenario.loads)
+        times = [(push.start, push.start + push.duration) for push in scenario.pushes]
+        self._push_times = np.array(times).reshape(-1, 2).T
+        self._push_sites = [self._model.site(f'frame/{push.frame}').id for push in scenario.pushes]
         self._motion = self._make_motion()
         # Compensates the damping of the servos [s].
         damping = self._model.dof_damping[-self._model.nu :] - self._model.actuator_biasprm[:, 2]
@@ -97,12 +100,14 @@ class SimulatedRobot:
         """Apply the pushes of a time [s], each about the centre of mass of its body."""
         data, model = self._data, self._model
         data.xfrc_applied[:] = 0.0
-        active = [(p.frame, w) for p in self._scenario.pushes if (w := p.at(time)) is not None]
+        begun, ended = self._push_times
+        near = np.flatnonzero((begun < time) & (time < ended)).tolist()
+        pushes, sites = self._scenario.pushes, self._push_sites
+        active = [(sites[k], w) for k in near if (w := pushes[k].at(time)) is not None]
         if active:
             # The poses in the data are those before the last integration.
             self._engine.mj_kinematics(model, data)
-        for frame, wrench in active:
-            site = model.site(f'frame/{frame}').id
+        for site, wrench in active:
             body, W_R_S = model.site_bodyid[site], data.site_xmat[site].reshape(3, 3)
             force, moment = W_R_S @ wrench[:3], W_R_S @ wrench[3:]
             arm = data.site_xpos[site] - data.xipos[body]
