@@ -96,7 +96,9 @@ def replay(
     progress('estimating', 0.0)
     estimate = estimate_log(estimator, part.samples, part.touches)
     progress('estimating', 0.5)
-    clean = estimate_log(estimator, part.without_frozen(), part.touches)
+    clean = estimate
+    if part.frozen.any():
+        clean = estimate_log(estimator, part.without_frozen(), part.touches)
     progress('estimating', 1.0)
     judged = ~(request.time_range.mask(part.times) & (request.source != 'settings'))
     found = Replay(estimator, settings, part, estimate, clean, computed, judged)
