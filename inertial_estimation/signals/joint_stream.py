@@ -171,22 +171,21 @@ class JointStreams:
         return self._newest[source_index]
 
     def at(self, stamp_ns: int) -> tuple[Array, States]:
-        """Return the values of all joints at an instant (4, n_joints), and their states."""
-        block, states = self._block.copy(), self._states.copy()
-        parts = [(part.advance(stamp_ns), part) for part in self._parts.values()]
+        """Return the values (4, n_joints) at the instant of the parts, and their states."""
+        block, states, parts = self._block.copy(), self._states.copy(), self.parts
         if self._overlap:
-            parts.sort(key=lambda one: one[1].message[0])
-        for state, part in parts:
+            parts.sort(key=lambda part: part.message[0])
+        for part in parts:
             rows: Indices | slice = part.rows
-            if state == FRESH:
+            if part.state == FRESH:
                 part.use(stamp_ns)
                 values = part.block
                 if self._overlap:
                     known = np.isfinite(values[POSITION])
                     rows, values = part.joint_rows[known], values[:, known]
                 block[:, rows] = values
-            if state != ABSENT:
-                states[rows] = state
+            if part.state != ABSENT:
+                states[rows] = part.state
         if not all_finite(block[:EFFORT]):
             # Where the newest position, or else a filtered derivative, is not a number.
             finite, fresh = np.isfinite(block), states == FRESH
