@@ -26,7 +26,7 @@ from inertial_estimation.logs.log import Log, Progress, Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
-from inertial_estimation.signals.router import Router, Source
+from inertial_estimation.signals.router import CONTACTS, Router, Source
 
 MESSAGES_PER_TICK = 2000
 HELD_NS = 1_000_000_000
@@ -50,7 +50,7 @@ def read_bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Pr
     with BagReader(path) as reader:
         topics: dict[str, int] = {}
         for source in router.sources:
-            optional = source.kind == 'contacts' or (
+            optional = source.kind in CONTACTS or (
                 source.kind == 'temperature' and not needs[source.index]
             )
             if not optional or source.topic in reader.topics:

@@ -74,6 +74,7 @@ class Publishers:
         self._links = [robot.link_names.index(link) for link in links]
         joints = tuple(zip(self._joints, self._internal.frames(self._joints)))
         self._layout = Layout(robot, estimator.contacts, joints, links)
+        self._surfaces = self._layout.surfaces
         self._topics: Topics = {
             one.topic: [
                 (self._publisher(one.type, topic, one.pace is Pace.CHANGE), encode)
@@ -117,7 +118,9 @@ class Publishers:
     def publish(self, sample: Sample, estimate: WrenchEstimate) -> None:
         """Publish the outputs of every cycle, and single wrenches."""
         stamp_ns = estimate.stamp_ns
-        results = Results(estimate, sample=sample, robot=self._estimator.robot)
+        results = Results(
+            estimate, sample=sample, robot=self._estimator.robot, surfaces=self._surfaces
+        )
         self._publish(self._always, stamp_ns, results, estimate.contacts)
         if self._look.is_due(stamp_ns):
             self._single, self._inside = map(self._subscribed, (Pace.WRENCH, Pace.INSIDE))

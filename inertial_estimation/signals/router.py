@@ -24,8 +24,8 @@ from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.cdr import END_NS, stamp_of
 from inertial_estimation.signals.messages import Decoder
 
-CONTACTS = 'contacts'
-"""Topic of the points of contact."""
+CONTACTS = ('contacts', 'contact_poses')
+"""Kinds of sources and topics of reported contacts: points, and poses with their normal."""
 MAX_PROBLEMS = 20
 
 Deserialize = Callable[[bytes, str], Any]
@@ -126,10 +126,11 @@ class Router:
     """
     Decode the message of a topic, check it, and hand its reading to the assembler.
 
-    `on_contact` takes stamp [ns], frame and point (3,) [m] of a point of contact, `deserialize`
-    reads messages that are not plain little-endian CDR, `resolve` makes the full name of a topic,
-    `now_ns` is the clock by which `Source.skew` is measured. With `strict` the first message that
-    cannot be read or has a wrong frame raises LogError; else it is counted.
+    `on_contact` takes stamp [ns] and frame of a contact and its point (3,) [m], or its point and
+    quaternion (7,); `deserialize` reads messages that are not plain little-endian CDR, `resolve`
+    makes the full name of a topic, `now_ns` is the clock by which `Source.skew` is measured. With
+    `strict` the first message that cannot be read or has a wrong frame raises LogError; else it is
+    counted.
 
     Its `sources` are FT sensors, IMUs and contacts, then joint topics, of which the last makes
     samples.
@@ -162,7 +163,7 @@ class Router:
             )  # fmt: skip
             if isinstance(given, FtSettings) and (topic := given.temperature_topic):
                 sources.append(new('temperature', sensor.name, resolve(topic), index=k))
-        sources.append(new('contacts', CONTACTS, resolve(CONTACTS)))
+        sources += [new(topic, topic, resolve(topic)) for topic in CONTACTS]
         for k, topic in reversed(list(enumerate(settings.joint_states.topics))):
             sources.append(new('joints', topic, resolve(topic), index=k))
         self.sources = tuple(sources)
@@ -259,14 +260,14 @@ class Backlog:
             # Contacts come from many senders in any order; else a clock was set back.
             last_ns = source.waiting[-1][0] if source.waiting else 0
             source.waiting.append((stamp_ns, data))
-            if source.kind != 'contacts' and not 0 < stamp_ns >= last_ns:
+            if source.kind not in CONTACTS and not 0 < stamp_ns >= last_ns:
                 source.flush()
 
     def _hand_over(self, stamp_ns: int) -> None:
         """Hand over the messages that the sample of a joint state may need."""
         for source in self._others:
             latest, waiting = stamp_ns - source.offset_ns, source.waiting
-            if source.kind == 'contacts':
+            if source.kind in CONTACTS:
                 source.waiting = deque(one for one in waiting if one[0] > latest)
                 for stamp, data in waiting:
                     if stamp <= latest:
