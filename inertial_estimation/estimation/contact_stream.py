@@ -96,7 +96,7 @@ class ContactStream:
     """Reported points, as contacts of an instant."""
 
     def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
-        self._robot, kind = robot, ContactKind(settings.touch_kind)
+        self._robot, kind = robot, ContactKind[settings.touch_kind.upper()]
         # Without a normal, no contact only pushes.
         kinds = ContactKind.FORCE if kind.limits else kind, kind
         frame, friction = next(iter(robot.frames)), settings.touch_friction

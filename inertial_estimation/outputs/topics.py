@@ -157,12 +157,12 @@ def _submodels(layout: Layout) -> Sequence[str]:
     return [submodel.name for submodel in layout.robot.submodels]
 
 
-def _centers_of_pressure(results: Results) -> Array:
+def _centers_of_pressure(estimate: WrenchEstimate, surfaces: Sequence[int]) -> Array:
     """Return where the surfaces carry no tangential moment, (n_surfaces, 3) [m]; NaN: nowhere."""
-    contacts, wrenches = results.estimate.contacts, results.estimate.wrenches
-    found = np.full((len(results.surfaces), 3), np.nan)
-    for row, k in enumerate(results.surfaces):
-        normal, (force, moment) = np.array(contacts[k].direction), wrenches[k].reshape(2, 3)
+    contacts, found = estimate.contacts, np.full((len(surfaces), 3), np.nan)
+    for row, k in enumerate(surfaces):
+        normal = np.array(contacts[k].direction)
+        force, moment = estimate.wrenches[k].reshape(2, 3)
         # A reported contact may be there in place of the surface.
         if contacts[k].kind is ContactKind.SURFACE and (load := normal @ force) > MIN_NORMAL_FORCE:
             point = np.array(contacts[k].point)
@@ -192,7 +192,8 @@ OUTPUTS: tuple[Output, ...] = (
     _wrench('external_wrench', pace=Pace.WRENCH, values=lambda r: r.estimate.wrenches,
             names=lambda layout: [contact.name for contact in layout.contacts],
             frames=lambda layout: [contact.frame for contact in layout.contacts]),
-    Output('center_of_pressure', POINT, Pace.WRENCH, _centers_of_pressure,
+    Output('center_of_pressure', POINT, Pace.WRENCH,
+           lambda r: _centers_of_pressure(r.estimate, r.surfaces),
            names=lambda layout: [layout.contacts[k].name for k in layout.surfaces],
            frames=lambda layout: [layout.contacts[k].frame for k in layout.surfaces]),
     _wrench('residual', pace=Pace.WRENCH, values=lambda r: r.estimate.residuals,
