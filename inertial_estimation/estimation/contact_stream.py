@@ -116,7 +116,7 @@ class ContactStream:
         self.senders = SenderRates(seconds)
 
     def push(self, stamp_ns: int, frame_id: str, pose: Array) -> None:
-        """Take a point (3,) [m], or a point and a quaternion x y z w (7,), z the outward normal."""
+        """Take a point (3,) [m], or one and a quaternion x y z w (7,), z the outward normal."""
         self._received += 1
         if stamp_ns > 0 and frame_id in self._robot.frames:
             self.senders.note(stamp_ns, frame_id)
