@@ -12,6 +12,7 @@ WRENCH = 'geometry_msgs/msg/WrenchStamped'
 IMU = 'sensor_msgs/msg/Imu'
 TEMPERATURE = 'sensor_msgs/msg/Temperature'
 POINT = 'geometry_msgs/msg/PointStamped'
+POSE = 'geometry_msgs/msg/PoseStamped'
 
 
 def joint_state(stamp_ns, names, positions, velocities=(), efforts=(), *, little_endian=True):
@@ -36,13 +37,22 @@ def point(stamp_ns, frame_id, values):
     return _bytes(POINT, _header(stamp_ns, frame_id), inner)
 
 
+def pose(stamp_ns, frame_id, position, quaternion):
+    inner = (
+        STORE.types['geometry_msgs/msg/Point'](*map(float, position)),
+        STORE.types['geometry_msgs/msg/Quaternion'](*map(float, quaternion)),
+    )
+    whole = STORE.types['geometry_msgs/msg/Pose'](*inner)
+    return _bytes(POSE, _header(stamp_ns, frame_id), whole)
+
+
 def temperature(stamp_ns, frame_id, celsius):
     return _bytes(TEMPERATURE, _header(stamp_ns, frame_id), celsius, 0.01)
 
 
 def sent(topic, make, stamp_ns, *values, late_ns=0):
     """Return what `write_bag` takes of a message that one of the functions above makes."""
-    types = {joint_state: JOINT_STATE, wrench: WRENCH, imu: IMU, point: POINT}
+    types = {joint_state: JOINT_STATE, wrench: WRENCH, imu: IMU, point: POINT, pose: POSE}
     type_ = types.get(make, TEMPERATURE)
     return topic, type_, stamp_ns + late_ns, make(stamp_ns, *values)
 

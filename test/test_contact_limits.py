@@ -9,6 +9,7 @@ deviations (test_uncertainty.py), reported normals (test_contact_stream.py), mes
 """
 
 import sys
+from dataclasses import replace
 from itertools import product
 
 import brute_force
@@ -292,3 +293,108 @@ def test_contacts_that_cannot_push_are_refused(given):
     Contact('tip', **SOLE)
     with pytest.raises((ModelError, ShapeError)):
         Contact('tip', **{**SOLE, **given})
+
+
+# The iCub in MuJoCo, on seeds that the method was not made with
+
+SEEDS = range(11, 16)
+
+
+def icub(scenario, every=10):
+    """Return the robot, and a function that yields samples, with noise of FTs, and snapshots."""
+    pytest.importorskip('mujoco')
+    pytest.importorskip('icub_models')
+    from inertial_estimation.simulation.robot import SimulatedRobot
+
+    simulated = SimulatedRobot(scenario, imus={} if scenario.fixed else {'root_link': 'root_link'})
+    base = {'fixed_link': 'root_link'} if scenario.fixed else {'imus': ['root_link']}
+    robot = Robot.from_urdf(simulated.urdf, ft_sensors=simulated.ft_names, **base)
+    order = [simulated.joint_names.index(name) for name in robot.joint_names]
+
+    def run(seconds):
+        for k in range(round(500 * seconds)):
+            snapshot = simulated.step()
+            if k % every == 0:
+                sample = snapshot.sample()
+                joints = {
+                    name: getattr(sample, name)[order]
+                    for name in ('positions', 'velocities', 'accelerations', 'efforts')
+                }
+                sample = sample._replace(**joints)
+                noise = rng.normal(size=sample.ft_readings.shape) * np.repeat([0.15, 0.005], 3)
+                yield sample._replace(ft_readings=sample.ft_readings + noise), snapshot
+
+    rng = np.random.default_rng(scenario.seed)
+    return robot, run
+
+
+def rms(errors):
+    return float(np.sqrt((np.array(errors)[..., :3] ** 2).sum(axis=-1).mean()))
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_soles_halve_the_error_of_two_feet_without_sensors(seed):
+    """The sensors of both legs have failed: six equations for both feet."""
+    from inertial_estimation.simulation.scenario import standing
+
+    scenario = replace(standing(3.0, seed), pushes=())
+    robot, run = icub(scenario)
+    sole = {'friction': 0.5, 'size': (0.17, 0.072), 'point': (0.03, 0.0, 0.0)}
+    frames = 'l_sole', 'r_sole'
+    kinds = {'wrench': {}, 'surface': sole}
+    estimator = WrenchEstimator(robot)
+    hands = [Contact('l_hand'), Contact('r_hand')]
+    legs = [k for k, ft in enumerate(robot.ft_sensors) if 'arm' not in ft.name]
+    errors = {kind: [] for kind in kinds}
+    for sample, snapshot in run(3.0):
+        sample.ft_readings[legs] = np.nan
+        rows = [list(scenario.contacts).index(frame) for frame in frames]
+        for kind, more in kinds.items():
+            given = [Contact(frame, kind, **more) for frame in frames] + hands
+            found = estimator.update(sample, given).wrenches[:2]
+            errors[kind].append(found - snapshot.external_wrenches[rows])
+    assert rms(errors['surface']) < 0.5 * rms(errors['wrench'])
+    assert rms(errors['wrench']) > 5.0
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_normals_halve_the_error_of_a_touched_hand_and_forearm(seed):
+    """Both are pushed along any normals, by forces within half of the friction cone."""
+    from inertial_estimation.simulation.scenario import Push, pole
+
+    rng, touches, pushes, scenario = np.random.default_rng([seed, 7]), [], [], pole(6.0, seed)
+    robot, _ = icub(replace(scenario, pushes=()))
+    poses = brute_force.link_poses(robot, np.zeros(len(robot.joint_names)))
+    arm = [poses[robot.link_names.index(f'l_{name}')] for name in ('forearm', 'hand')]
+    reach = (np.linalg.inv(arm[0]) @ arm[1])[:3, 3]
+
+    def unit(vector):
+        return vector / np.linalg.norm(vector)
+
+    for start in np.arange(0.2, 5.0, 0.5):
+        touches.append([])
+        for frame in ('l_forearm', 'l_hand'):
+            normal, point = unit(rng.normal(size=3)), np.zeros(3)
+            if frame == 'l_forearm':
+                normal = unit(np.cross(reach, normal))
+                point = rng.uniform(0.3, 0.7) * reach
+            point = point - 0.03 * normal
+            tangent = unit(np.cross(normal, rng.normal(size=3)))
+            force = rng.uniform(5.0, 30.0) * (normal + rng.uniform(0.0, 0.25) * tangent)
+            wrench = (*force, *np.cross(point, force))
+            pushes.append(Push(start, 0.5, frame, wrench, 0.1))
+            touches[-1].append((frame, point, normal, force))
+    robot, run = icub(replace(scenario, pushes=tuple(pushes)))
+    others = [Contact(frame) for frame in scenario.contacts if frame != 'l_hand']
+    estimator, errors = WrenchEstimator(robot), {'force': [], 'friction_cone': []}
+    for sample, snapshot in run(5.2):
+        number, phase = divmod(1e-9 * snapshot.time_ns - 0.2, 0.5)
+        if not (0 <= number < len(touches) and 0.1 < phase < 0.4):
+            continue
+        touched = touches[int(number)]
+        for kind, found in errors.items():
+            more = {'friction': 0.5} if kind == 'friction_cone' else {}
+            given = [Contact(f, kind, p, tuple(n), **more) for f, p, n, _ in touched] + others
+            wrenches = estimator.update(sample, given).wrenches[:2, :3]
+            found.append(wrenches - [force for *_, force in touched])
+    assert rms(errors['friction_cone']) < 0.5 * rms(errors['force'])

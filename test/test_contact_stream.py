@@ -9,8 +9,10 @@ Not covered: the topic itself (test_estimator_node.py).
 import numpy as np
 import pytest
 from robots import nested_humanoid_urdf, random_sample
+from scipy.spatial.transform import Rotation
 
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contact_stream import (
     MAX_PENDING,
     MAX_TRACKS,
@@ -162,6 +164,40 @@ def test_fast_irregular_and_interleaved_senders_are_not_slow():
 # Default contacts that give way
 
 DEFAULTS = ('root', 'hand', 'thigh', 'sole')
+# Normals
+
+
+def test_a_pose_pushes_against_its_z_axis(rng):
+    """A point has no normal: it is a force there, and a wrench where wrenches are reported."""
+    turn = Rotation.random(random_state=3)
+    pose = np.concatenate([[0.1, 0.0, 0.2], turn.as_quat()])
+    for given, kinds in (
+        ({'touch_kind': 'unilateral'}, ('unilateral', 'force')),
+        ({'touch_kind': 'friction_cone', 'touch_friction': 0.4}, ('friction_cone', 'force')),
+        ({'touch_kind': 'force'}, ('force', 'force')), ({}, ('wrench', 'wrench')),
+    ):  # fmt: skip
+        stream = make(**given)
+        stream.push(START, 'hand', pose)
+        stream.push(START, 'foot', pose[:3])
+        normal, point = stream.at(START)
+        assert (normal.kind, point.kind) == kinds and normal.frame == 'hand'
+        np.testing.assert_allclose(normal.direction, -turn.as_matrix()[:, 2], atol=1e-15)
+        assert normal.point == point.point == (0.1, 0.0, 0.2)
+        assert normal.friction == given.get('touch_friction', 0.0)
+    # One spot, whatever topic it comes from; the newest message counts.
+    stream.push(START + MS, 'hand', pose[:3])
+    assert [contact.direction for contact in stream.at(START + MS)] == [(0.0, 0.0, 1.0)] * 2
+    with pytest.raises(ModelError):
+        make(touch_kind='friction_cone')
+
+
+@pytest.mark.parametrize('quaternion', [(0, 0, 0, 0), (0, 0, 0, 0.9), (0, np.nan, 0, 1)])
+def test_a_pose_without_a_rotation_is_counted(quaternion):
+    stream = make(touch_kind='unilateral')
+    stream.push(START, 'hand', np.array([0.0, 0.0, 0.0, *quaternion]))
+    assert not stream.at(START) and stream.problems.total() == 1
+
+
 # Two ways to the same least-squares solution, relative to the largest number.
 ROUND_OFF = 1e-12
 
@@ -172,7 +208,7 @@ def estimator(request):
     return WrenchEstimator(robot, [Contact(frame) for frame in DEFAULTS])
 
 
-@pytest.mark.parametrize('kind', ['wrench', 'force', 'axial_force'])
+@pytest.mark.parametrize('kind', ['wrench', 'force', 'axial_force', 'unilateral'])
 def test_only_the_touched_submodel_leaves_its_default(estimator, kind, rng):
     """Fault F5 of others: one touch, and the defaults of all submodels change."""
     touch = Contact('shank', kind, (0.02, -0.03, 0.1))

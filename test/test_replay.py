@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip('rosbags')
 
-from bag_messages import STORE, point, sent, write_bag
+from bag_messages import STORE, point, pose, sent, write_bag
 from consistent_readings import ConsistentReadings, random_motion
 from replays import MS, SETTINGS, START, humanoid_columns, humanoid_messages
 from robots import nested_humanoid_urdf
@@ -20,7 +20,7 @@ from robots import nested_humanoid_urdf
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError, NameNotFound
-from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.contacts import Contact, rotation_to
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.logs.bag import BagReader
@@ -222,6 +222,49 @@ def test_inconsistent_sensors_are_found(rng):
 
 
 # ---- Touches ----------------------------------------------------------------------------------
+
+
+SOLE = {'kind': 'surface', 'friction': 0.6, 'size': [0.2, 0.1], 'point': [0.0, 0.0, -0.01]}
+SOLE |= {'direction': [0.6, 0.0, 0.8]}
+
+
+def test_contacts_that_push_are_replayed_with_their_normals(tmp_path, robot):
+    """A sole by configuration and a shank by its poses; the bag has the centre of pressure."""
+    settings = EstimatorSettings.from_dict(
+        SETTINGS
+        | {'contact': {'sole': SOLE}, 'touch_kind': 'friction_cone', 'touch_friction': 0.3}
+    )
+    turn, at = (0.0, 0.6, 0.0, 0.8), (0.0, 0.1, 0.2)
+    messages = humanoid_messages(robot) + [
+        sent('/contact_poses', pose, START + ms * MS, 'shank', at, turn)
+        for ms in range(100, 300, 10)
+    ]
+    bag = write_bag(tmp_path / 'bag', sorted(messages, key=lambda message: message[2]))
+    replay_bag(bag, settings, out=tmp_path / 'out')
+    replay = run(open_log(bag, robot, settings), robot, settings)
+    estimate = replay.estimate
+    names = [contact.name for contact in estimate.contacts]
+    touch = Contact('shank', 'friction_cone', at, (-0.96, 0.0, -0.28), friction=0.3)
+    estimator = build_estimator(settings, robot)
+    wanted = estimator.update(replay.recording.samples[40], estimator.with_touches([touch]))
+    np.testing.assert_allclose(estimate.wrenches[40], wanted.wrenches, rtol=0.0, atol=1e-3)
+    np.testing.assert_array_equal(estimate.limits[40], wanted.limits)
+    assert (estimate.limits[:, names.index('shank')] > 0).any()
+    row = names.index('sole')
+    sole, normal, origin = estimate.contacts[row], np.array(SOLE['direction']), SOLE['point']
+    forces, moments = np.split(estimate.wrenches[:, row], 2, axis=1)
+    pressed = forces @ normal > 5.0
+    assert 5 < pressed.sum() < 60 and (estimate.limits[~pressed, row] > 0).any()
+    found = read_bag(tmp_path / 'out')['center_of_pressure/sole']
+    assert len(found) == pressed.sum()
+    for message, force, moment in zip(found, forces[pressed], moments[pressed], strict=True):
+        assert message.header.frame_id == 'sole'
+        cop = np.array([message.point.x, message.point.y, message.point.z])
+        about = moment - np.cross(cop, force)
+        # Only a moment about the normal is left; it lies in the plane, and in the rectangle.
+        np.testing.assert_allclose(np.cross(about, normal), 0.0, atol=1e-9)
+        local = rotation_to(sole.direction).T @ (cop - origin)
+        assert abs(local[2]) < 1e-12 and (np.abs(local[:2]) < [0.1 + 1e-4, 0.05 + 1e-4]).all()
 
 
 AT_FOOT = (0.1, 0.0, 0.0)

@@ -76,6 +76,8 @@ def run(robot, polls, instants=range(200), arm=None):
             robot.send('arm/temperature', bag_messages.temperature(stamp, '', 20.0 + k))
         if k % 7 == 0:
             robot.send('contacts', bag_messages.point(stamp, 'hand', (0.0, 0.0, 1e-3 * k)))
+            at, turn = (0.0, 0.1, 1e-3 * k), (0.6, 0.0, 0.0, 0.8)
+            robot.send('contact_poses', bag_messages.pose(stamp, 'hand', at, turn))
         positions, velocities = rng.normal(size=len(JOINTS)), np.zeros(len(JOINTS))
         joints = bag_messages.joint_state(stamp, JOINTS, positions, velocities)
         robot.send('joint_states', joints)
@@ -96,7 +98,9 @@ REFUSED = [
     ('ft/arm_sensor', bag_messages.wrench(START_NS, 'hand', np.zeros(6))),
     ('joint_states', LATE + bag_messages.joint_state(1, JOINTS, np.zeros(6), np.zeros(6))[12:]),
     *((topic, data)
-      for topic in ('joint_states', 'ft/arm_sensor', 'arm/temperature', 'contacts')
+      for topic in (
+          'joint_states', 'ft/arm_sensor', 'arm/temperature', 'contacts', 'contact_poses',
+      )
       for data in (b'', HEAD, HEAD + bytes(40))),
 ]  # fmt: skip
 

@@ -47,12 +47,9 @@ def build_contacts(settings: EstimatorSettings) -> list[Contact]:
     contacts = []
     for name in settings.contacts:
         given = settings.contact_of(name)
-        contacts.append(
-            Contact(
-                given.frame, ContactKind(given.kind), given.point, given.direction, given.wrench,
-                name, given.friction, given.size,
-            )
-        )  # fmt: skip
+        kind = ContactKind[given.kind.upper()]
+        fields = given.point, given.direction, given.wrench, name, given.friction, given.size
+        contacts.append(Contact(given.frame, kind, *fields))
     return contacts
 
 

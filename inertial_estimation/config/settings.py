@@ -259,8 +259,13 @@ class EstimatorSettings(Group):
         (0.0, 0.0, -9.81), 'Gravity in the axes of the fixed link, up to 25 [m/s^2]', sizes=(3,)
     )
     touch_kind: str = setting(
-        'wrench', 'Kind of contacts that are reported on the topic contacts',
-        choices=('wrench', 'force'),
+        'wrench', 'Kind of reported contacts; those on the topic contacts, without a normal, are '
+        'a force instead of one that only pushes',
+        choices=('wrench', 'force', 'unilateral', 'friction_cone'),
+    )  # fmt: skip
+    touch_friction: float = setting(
+        0.0, 'Coefficient of friction of reported contacts, for friction_cone',
+        range=(0.0, 100.0),
     )  # fmt: skip
     contact_timeout: float = setting(
         0.1, 'Time after which a reported contact that is not repeated ends [s]',

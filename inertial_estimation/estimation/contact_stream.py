@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import dist
 from operator import itemgetter
 from typing import NamedTuple
@@ -21,7 +21,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.estimation.contacts import Contact, ContactKind
+from inertial_estimation.estimation.contacts import UNIT, Contact, ContactKind
 from inertial_estimation.model.robot import Robot
 
 MAX_SPACING = 0.03
@@ -96,8 +96,12 @@ class ContactStream:
     """Reported points, as contacts of an instant."""
 
     def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
-        self._robot, self._kind = robot, ContactKind[settings.touch_kind.upper()]
-        self._touches: dict[str, Contact] = {}
+        self._robot, kind = robot, ContactKind[settings.touch_kind.upper()]
+        # Without a normal, no contact only pushes.
+        kinds = ContactKind.FORCE if kind.limits else kind, kind
+        frame, friction = next(iter(robot.frames)), settings.touch_friction
+        self._kinds = [Contact(frame, one, friction=friction) for one in kinds]
+        self._touches: dict[tuple[str, bool], Contact] = {}
         self._tracks: list[_Track] = []
         self._last: tuple[Contact, ...] = ()
         self._received = self._dropped = self._last_ns = 0
@@ -111,22 +115,29 @@ class ContactStream:
         self._ahead_ns = self._timeout_ns + self._delay_ns
         self.senders = SenderRates(seconds)
 
-    def push(self, stamp_ns: int, frame_id: str, point: Array) -> None:
-        """Take a point; point (3,) [m]."""
+    def push(self, stamp_ns: int, frame_id: str, pose: Array) -> None:
+        """Take a point (3,) [m], or one and a quaternion x y z w (7,), z the outward normal."""
         self._received += 1
         if stamp_ns > 0 and frame_id in self._robot.frames:
             self.senders.note(stamp_ns, frame_id)
-        problem = self._problem(stamp_ns, frame_id, point)
+        problem = self._problem(stamp_ns, frame_id, pose)
         if problem:
             self._note(problem)
             return
-        track = self._track(stamp_ns, frame_id, point.tolist())
+        point, turn = pose[:3].tolist(), pose[3:]
+        track = self._track(stamp_ns, frame_id, point)
         if track is None:
             self._dropped += 1
             return
-        if frame_id not in self._touches:
-            self._touches[frame_id] = Contact(frame_id, self._kind)
-        track.add(stamp_ns, self._touches[frame_id].moved(tuple(point.tolist())))
+        key = frame_id, bool(len(turn))
+        if key not in self._touches:
+            self._touches[key] = replace(self._kinds[key[1]], frame=frame_id, name=frame_id)
+        direction = None
+        if len(turn):
+            x, y, z, w = (turn / np.linalg.norm(turn)).tolist()
+            # The environment pushes against the outward normal.
+            direction = -2.0 * (x * z + w * y), -2.0 * (y * z - w * x), 2.0 * (x * x + y * y) - 1.0
+        track.add(stamp_ns, self._touches[key].moved(tuple(point), direction))
 
     def at(self, stamp_ns: int) -> tuple[Contact, ...]:
         """Return the contacts that live at an instant."""
@@ -156,14 +167,16 @@ class ContactStream:
         """Return the counts up to now."""
         return ContactStatistics(self._received, len(self._last), self._dropped)
 
-    def _problem(self, stamp_ns: int, frame_id: str, point: Array) -> str:
+    def _problem(self, stamp_ns: int, frame_id: str, pose: Array) -> str:
         """Return the fault of a message, empty if there is none."""
         if stamp_ns <= 0:
             return 'header.stamp is zero: the sender has to stamp its messages'
         if frame_id not in self._robot.frames:
             return f"header.frame_id is '{frame_id}', which is no frame of the robot"
-        if not np.isfinite(point).all():
+        if not np.isfinite(pose).all():
             return f"a point of frame '{frame_id}' is not finite"
+        if len(pose) > 3 and abs(np.linalg.norm(pose[3:]) - 1.0) > UNIT:
+            return f"the quaternion of a pose of frame '{frame_id}' is no unit quaternion"
         return TOO_LATE if stamp_ns < self._last_ns - self._timeout_ns else ''
 
     def _note(self, problem: str) -> None:

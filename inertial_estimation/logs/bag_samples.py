@@ -27,7 +27,7 @@ from inertial_estimation.logs.log import Log, Progress
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
-from inertial_estimation.signals.router import Router, Source
+from inertial_estimation.signals.router import CONTACTS, Router, Source
 
 MESSAGES_PER_TICK = 2000
 
@@ -100,7 +100,7 @@ class _Bag(NamedTuple):
         )  # fmt: skip
         topics: dict[str, int] = {}
         for source in router.sources:
-            optional = source.kind == 'contacts' or (
+            optional = source.kind in CONTACTS or (
                 source.kind == 'temperature' and not self.needs[source.index]
             )
             if not optional or source.topic in reader.topics:

@@ -160,6 +160,7 @@ def _write(path: Path, replay: Replay, progress: Progress) -> None:
         () if through is None else tuple(zip(through.names, through.frames)),
         () if net is None else net.names,
     )
+    surfaces = layout.surfaces
     fixed = {one.topic: encoders(one, layout) for one in OUTPUTS if not one.names_contacts}
     # Touches come and go.
     there = (estimate.contact_quality & np.uint8(Quality.ABSENT)) == 0
@@ -179,6 +180,7 @@ def _write(path: Path, replay: Replay, progress: Progress) -> None:
     with BagWriter(path) as writer:
         for k, (stamp, number) in enumerate(zip(stamps, numbers.reshape(-1).tolist())):
             results = _results(replay, k, rows.get(k), contacts[number], patterns[number])
+            results = results._replace(surfaces=surfaces)
             topics = fixed | named[number]
             for output in OUTPUTS:
                 if output.pace is Pace.CHANGE and k:

@@ -15,7 +15,7 @@ from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SensorState
 from inertial_estimation.signals.cdr import Writer
-from inertial_estimation.signals.router import Source
+from inertial_estimation.signals.router import CONTACTS, Source
 from inertial_estimation.signals.stream_statistics import AssemblerStatistics, StreamStatistics
 
 MAX_SKEW = 1.0
@@ -87,7 +87,7 @@ class SourceStatus:
         yield clock_status(skew)
         for source in sources:
             kind = 'joint states' if source.kind == 'joints' else source.kind
-            name = kind if kind == 'contacts' else f'{kind} {source.name}'
+            name = kind if kind in CONTACTS else f'{kind} {source.name}'
             problems = dict(source.problems)
             if kind == 'contacts':
                 problems |= contact_problems
@@ -96,6 +96,9 @@ class SourceStatus:
             found = list(check_problems(name, {text: n for text, n in new.items() if n}))
             if kind == 'contacts':
                 yield contacts_status(contacts, found, slow, self.timeout)
+                continue
+            if kind in CONTACTS:
+                yield Status(kind, tuple(found), {})
                 continue
             found += check_skew(name, source, skew)
             streams = _streams_of(source, statistics)

@@ -53,6 +53,7 @@ class Publishers:
         names = given.internal_wrench_joints
         joints = tuple(zip(names, internal.frames(names)))
         self._layout = Layout(robot, estimator.contacts, joints, given.net_wrench_links)
+        self._surfaces = self._layout.surfaces
         self._topics: Topics = {
             one.topic: [
                 (self.create(one.type, topic, one.pace is Pace.CHANGE), encode)
@@ -84,7 +85,9 @@ class Publishers:
     def publish(self, sample: Sample, estimate: WrenchEstimate) -> None:
         """Publish the outputs of every cycle, and single wrenches."""
         stamp_ns = estimate.stamp_ns
-        results = Results(estimate, sample=sample, robot=self._estimator.robot)
+        results = Results(
+            estimate, sample=sample, robot=self._estimator.robot, surfaces=self._surfaces
+        )
         self.send(self._always, stamp_ns, results, estimate.contacts)
         if self._look.is_due(stamp_ns):
             self._single = self.subscribed(Pace.WRENCH)

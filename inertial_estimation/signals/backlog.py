@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.cdr import stamp_of
-from inertial_estimation.signals.router import Router, Source
+from inertial_estimation.signals.router import CONTACTS, Router, Source
 
 
 class Backlog:
@@ -68,14 +68,14 @@ class Backlog:
             # Contacts come from many senders in any order; else a clock was set back.
             last_ns = source.waiting[-1][0] if source.waiting else 0
             source.waiting.append((stamp_ns, data))
-            if source.kind != 'contacts' and not 0 < stamp_ns >= last_ns:
+            if source.kind not in CONTACTS and not 0 < stamp_ns >= last_ns:
                 source.flush()
 
     def _hand_over(self, stamp_ns: int) -> None:
         """Hand over the messages that the sample of a joint state may need."""
         for source in self._others:
             latest, waiting = stamp_ns - source.offset_ns, source.waiting
-            if source.kind == 'contacts':
+            if source.kind in CONTACTS:
                 source.waiting = deque(one for one in waiting if one[0] > latest)
                 for stamp, data in waiting:
                     if stamp <= latest:

@@ -96,9 +96,7 @@ def _unit_weights(times: Array, counts: Indices, order: int) -> Array:
 def _regular_runs(stamps: Stamps, starts: Indices) -> Indices:
     """Return the number of equal intervals up to each sample, as the filter counts them."""
     runs, interval, run = [], 0, 0
-    for row, (step, start) in enumerate(
-        zip(np.diff(stamps, prepend=0).tolist(), starts.tolist())
-    ):
+    for row, (step, start) in enumerate(zip(np.diff(stamps, prepend=0).tolist(), starts.tolist())):
         if row == start:
             interval = run = 0
         elif abs(step - interval) <= REGULAR_TOLERANCE * interval:

@@ -49,6 +49,7 @@ WRENCH = 'geometry_msgs/msg/WrenchStamped'
 IMU = 'sensor_msgs/msg/Imu'
 TEMPERATURE = 'sensor_msgs/msg/Temperature'
 POINT = 'geometry_msgs/msg/PointStamped'
+POSE = 'geometry_msgs/msg/PoseStamped'
 INERTIA = 'geometry_msgs/msg/InertiaStamped'
 FIELDS: dict[str, Mapping[str, str | Rows | int]] = {
     JOINT_STATE: {'name': NAMES, 'position': FLOATS, 'velocity': FLOATS, 'effort': FLOATS},
@@ -63,6 +64,7 @@ FIELDS: dict[str, Mapping[str, str | Rows | int]] = {
     },
     TEMPERATURE: {'temperature': 1, 'variance': 1},
     POINT: {'point': 3},
+    POSE: {'pose.position': 3, 'pose.orientation': 4},
     # Mass, centre of mass and inertia about it: xx, xy, xz, yy, yz, zz.
     INERTIA: {'inertia': 10},
 }  # fmt: skip
@@ -81,12 +83,15 @@ def _kinds(type_: str) -> list[str | Rows | int]:
 
 
 class Reading(NamedTuple):
-    """Reading of a WrenchStamped, a PointStamped or a Temperature."""
+    """Reading of a WrenchStamped, a PointStamped, a PoseStamped or a Temperature."""
 
     stamp_ns: int
     frame_id: str
     values: Array
-    """[force; torque] [N, Nm], point [m], or temperature and variance [degrees Celsius]."""
+    """
+    [force; torque] [N, Nm], point [m] with or without quaternion x y z w, or temperature and
+    variance [degrees Celsius].
+    """
 
 
 class JointReading(NamedTuple):
@@ -133,6 +138,7 @@ READINGS: dict[str, tuple[str, Callable[..., Any]]] = {
     'imu': (IMU, _imu_reading),
     'temperature': (TEMPERATURE, Reading),
     'contacts': (POINT, Reading),
+    'contact_poses': (POSE, Reading),
 }
 """Message type and reading of each kind of source."""
 

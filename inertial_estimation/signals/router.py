@@ -22,8 +22,8 @@ from inertial_estimation.sample import Sample
 from inertial_estimation.signals.cdr import END_NS
 from inertial_estimation.signals.messages import Block, Decoder
 
-CONTACTS = 'contacts'
-"""Topic of the points of contact."""
+CONTACTS = ('contacts', 'contact_poses')
+"""Kinds of sources and topics of reported contacts: points, and poses with their normal."""
 MAX_PROBLEMS = 20
 
 Deserialize = Callable[[bytes, str], Any]
@@ -133,10 +133,11 @@ class Router:
     """
     Decode the message of a topic, check it, and hand its reading to the assembler.
 
-    `on_contact` takes stamp [ns], frame and point (3,) [m] of a point of contact, `deserialize`
-    reads messages that are not plain little-endian CDR, `resolve` makes the full name of a topic,
-    `now_ns` is the clock by which `Source.skew` is measured. With `strict` the first message that
-    cannot be read or has a wrong frame raises LogError; else it is counted.
+    `on_contact` takes stamp [ns] and frame of a contact and its point (3,) [m], or its point and
+    quaternion (7,); `deserialize` reads messages that are not plain little-endian CDR, `resolve`
+    makes the full name of a topic, `now_ns` is the clock by which `Source.skew` is measured. With
+    `strict` the first message that cannot be read or has a wrong frame raises LogError; else it is
+    counted.
 
     Its `sources` are FT sensors, IMUs and contacts, then joint topics, of which the last makes
     samples.
@@ -169,7 +170,7 @@ class Router:
             )  # fmt: skip
             if isinstance(given, FtSettings) and (topic := given.temperature_topic):
                 sources.append(new('temperature', sensor.name, resolve(topic), index=k))
-        sources.append(new('contacts', CONTACTS, resolve(CONTACTS)))
+        sources += [new(topic, topic, resolve(topic)) for topic in CONTACTS]
         for k, topic in reversed(list(enumerate(settings.joint_states.topics))):
             sources.append(new('joints', topic, resolve(topic), index=k))
         self.sources = tuple(sources)

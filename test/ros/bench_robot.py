@@ -8,7 +8,7 @@ from collections import defaultdict
 import bag_messages
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import PointStamped, WrenchStamped
+from geometry_msgs.msg import PointStamped, PoseStamped, WrenchStamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -124,6 +124,10 @@ class BenchRobot:
     def send_contact(self, stamp_ns, frame_id, point=(0.0, 0.0, 0.0)):
         data = bag_messages.point(stamp_ns, frame_id, point)
         self.publisher(PointStamped, 'contacts').publish(data)
+
+    def send_contact_pose(self, stamp_ns, frame_id, position, quaternion):
+        data = bag_messages.pose(stamp_ns, frame_id, position, quaternion)
+        self.publisher(PoseStamped, 'contact_poses').publish(data)
 
     def send_joints(self, stamp_ns, positions, velocities=(), names=JOINTS):
         data = bag_messages.joint_state(stamp_ns, names, positions, velocities)

@@ -402,6 +402,37 @@ def test_reported_contacts_replace_defaults_of_their_submodel(bench, rng):
     assert np.isfinite(rows(wrenches[-1])).all()
 
 
+def test_contacts_that_push_have_their_normals_and_a_centre_of_pressure(bench, rng):
+    sole = {'kind': 'surface', 'friction': 0.6, 'size': [0.2, 0.1]}
+    given = {f'contact.sole.{key}': value for key, value in sole.items()} | {
+        'touch_kind': 'unilateral', 'ft.foot_sensor.offset': [0.0, 0.0, 100.0, 0.0, 0.0, 0.0],
+    } | NO_FILTERS  # fmt: skip
+    robot = bench(**given)
+    centres = robot.listen(PointStamped, '~/center_of_pressure/sole')
+    robot.spin_for(SETTLE)
+    robot.send_contact_pose(STAMPS[1], 'shank', (0.0, 0.1, 0.2), (0.0, 0.6, 0.0, 0.8))
+    robot.spin_for(SETTLE)
+    library = Library(send(robot, STAMPS[:2], rng), **given)
+    touch = Contact('shank', 'unilateral', (0.0, 0.1, 0.2), (-0.96, 0.0, -0.28))
+    contacts = [None, library.estimator.with_touches([touch])]
+    pressed = 0
+    for sample, own in zip(library.samples, contacts, strict=True):
+        wanted = library.estimator.update(sample, own)
+        message = robot.wait_for_stamp(
+            robot.heard['wrench_estimator/external_wrenches'], sample.stamp_ns
+        )
+        np.testing.assert_allclose(rows(message), wanted.wrenches, rtol=0.0, atol=1e-3)
+        force, moment = np.split(wanted.wrenches[0], 2)
+        if force[2] > 5.0:
+            message = robot.wait_for_stamp(centres, sample.stamp_ns)
+            expected = [-moment[1] / force[2], moment[0] / force[2], 0.0]
+            found = [message.point.x, message.point.y, message.point.z]
+            np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-3)
+            assert message.header.frame_id == 'sole'
+            pressed += 1
+    assert pressed
+
+
 def test_without_subscribers_nothing_is_computed_and_what_is_missing_is_reported(
     bench, rng, monkeypatch
 ):

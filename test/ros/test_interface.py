@@ -89,6 +89,9 @@ EVERYTHING = {
     'ft.arm_sensor.temperature_topic': 'ft/arm_sensor/temperature_topic',
     'outputs.internal_wrench_joints': ['knee'],
     'outputs.net_wrench_links': ['hand'],
+    'contact.sole.kind': 'surface',
+    'contact.sole.friction': 0.5,
+    'contact.sole.size': [0.2, 0.1],
 }
 
 

@@ -11,7 +11,7 @@ import string
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from geometry_msgs.msg import InertiaStamped, Point, PointStamped, WrenchStamped
+from geometry_msgs.msg import InertiaStamped, Point, PointStamped, PoseStamped, WrenchStamped
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.time import Time
 from rclpy.validate_topic_name import validate_topic_name
@@ -102,6 +102,10 @@ VALUES = {
     'imu': (Imu, lambda m: (numbers_of(m.angular_velocity), numbers_of(m.linear_acceleration))),
     'temperature': (Temperature, lambda m: ([m.temperature, m.variance],)),
     'contacts': (PointStamped, lambda m: (numbers_of(m.point),)),
+    'contact_poses': (
+        PoseStamped,
+        lambda m: ([*numbers_of(m.pose.position, m.pose.orientation), m.pose.orientation.w],),
+    ),
 }
 
 
