@@ -14,6 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import Any, Protocol
 
+import numpy as np
+
 from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings, FtSettings
 from inertial_estimation.errors import ConfigError, LogError
@@ -22,7 +24,7 @@ from inertial_estimation.model.sensors import FtSensor, Imu
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.cdr import END_NS, stamp_of
-from inertial_estimation.signals.messages import Decoder
+from inertial_estimation.signals.messages import Decoder, JointReading
 
 CONTACTS = 'contacts'
 """Topic of the points of contact."""
@@ -57,6 +59,7 @@ class Source:
         topic: str,
         deserialize: Deserialize,
         *,
+        decoder: str = '',
         index: int = 0,
         frames: Collection[str] | None = None,
         time_offset: float = 0.0,
@@ -65,7 +68,7 @@ class Source:
     ) -> None:
         self.kind, self.name, self.topic, self.index = kind, name, topic, index
         self.frames, self.offset_ns = frames, round(1e9 * time_offset)
-        self._decoder = Decoder(kind)
+        self._decoder = Decoder(decoder or kind)
         self.type, self._decode = self._decoder.type, self._decoder.decode
         self._deserialize, self._strict, self._now_ns = deserialize, strict, now_ns
         self.problems: Counter[str] = Counter()
@@ -132,7 +135,7 @@ class Router:
     cannot be read or has a wrong frame raises LogError; else it is counted.
 
     Its `sources` are FT sensors, IMUs and contacts, then joint topics, of which the last makes
-    samples.
+    samples. Where no joint is measured, that is once more the topic of the first sensor.
     """
 
     def __init__(
@@ -163,8 +166,15 @@ class Router:
             if isinstance(given, FtSettings) and (topic := given.temperature_topic):
                 sources.append(new('temperature', sensor.name, resolve(topic), index=k))
         sources.append(new('contacts', CONTACTS, resolve(CONTACTS)))
-        for k, topic in reversed(list(enumerate(settings.joint_states.topics))):
-            sources.append(new('joints', topic, resolve(topic), index=k))
+        if sensors and not set(robot.joint_names) - set(settings.joint_states.assumed):
+            first = sources[0]
+            sources.append(
+                new('joints', first.name, first.topic, decoder=first.kind, frames=first.frames,
+                    time_offset=1e-9 * first.offset_ns)
+            )  # fmt: skip
+        else:
+            for k, topic in reversed(list(enumerate(settings.joint_states.topics))):
+                sources.append(new('joints', topic, resolve(topic), index=k))
         self.sources = tuple(sources)
         self.by_topic: dict[str, list[Source]] = {}
         for source in sources:
@@ -185,6 +195,9 @@ class Router:
     def take(self, source: Source, reading: Any) -> Sample | None:
         """Hand a reading of a source to the assembler."""
         kind, index, stamp_ns = source.kind, source.index, reading.stamp_ns
+        if kind == 'joints' and not isinstance(reading, JointReading):
+            none = np.empty(0)
+            return self._receiver.push_joints(0, stamp_ns + source.offset_ns, (), none, none, none)
         if kind == 'joints':
             sizes = [len(values) for values in reading[2:]]
             n = sizes[0]
