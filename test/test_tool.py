@@ -15,9 +15,15 @@ from test_in_situ import axia
 from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
 from inertial_estimation.calibration.tool import ToolMotion, fit_tool
 from inertial_estimation.cli import main
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.findings import Level
+from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.logs.replay import replay
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.representations import net_wrench
+from inertial_estimation.model.spatial import hat
 
 NTNU = SHARED / 'data' / 'ntnu_fts_imu'
 G = 9.80665
@@ -287,3 +293,69 @@ def test_tool_in_a_bag(tmp_path, capsys):
         assert call(*more, part=part) == 1 and named in capsys.readouterr().err
     urdf.write_text(URDF.replace('child_to_parent', 'parent_to_child'))
     assert call('--max-delay', '0') == 1 and 'kg' in capsys.readouterr().err
+
+
+def tool_urdf(arm=''):
+    """Return the URDF with the inertia of the tool, on a link or on an arm."""
+    mass, moment, (xx, xy, yy, xz, yz, zz) = BODY[0], BODY[1:4], BODY[4:]
+    about = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) + hat(moment) @ hat(moment) / mass
+    inertia = ' '.join(
+        f'i{"xyz"[i]}{"xyz"[j]}="{about[i, j]}"' for i in range(3) for j in range(i, 3)
+    )
+    origin = ' '.join(map(str, moment / mass))
+    body = (
+        f'<link name="tool"><inertial><origin xyz="{origin}"/><mass value="{mass}"/>'
+        f'<inertia {inertia}/></inertial></link>'
+    )
+    return URDF.replace('<link name="tool"/>', body).replace('<link name="flange"/>', f"""
+        <link name="flange"/>{arm}""")  # fmt: skip
+
+
+ARM = """<link name="base"/><joint name="turn" type="continuous"><parent link="base"/>
+  <child link="flange"/></joint>"""
+
+
+@pytest.mark.parametrize('source', ['bag', 'assumed', 'table'])
+def test_wrist_sensor_and_imu_are_replayed_without_joint_states(tmp_path, source):
+    """The messages of the FT sensor make the samples; joints of an arm may be assumed."""
+    pytest.importorskip('rosbags')
+    given, push = recorded(seconds=1.0, delay=0.0), np.array([3.0, -2.0, 5.0, 0.1, 0.2, -0.3])
+    given.readings[:] += push
+    settings = {
+        'imus': ['imu'], 'contacts': ['tool', 'flange'], 'ft.wrist.offset': OFFSET.tolist(),
+        'ft.wrist.frame_id': 'ft', 'imu.imu.frame_id': 'imu', 'filter.delay': 0.05,
+    }  # fmt: skip
+    if source == 'assumed':
+        settings |= {'joint_states.assumed': ['turn'], 'joint_states.assumed_positions': [0.3]}
+    settings = EstimatorSettings.from_dict(settings)
+    robot = build_robot(settings, tool_urdf(ARM if source == 'assumed' else ''))
+    motion = given.angular_velocities, given.accelerations
+    times = given.imu_times if source == 'table' else given.ft_times
+    if source == 'table':
+        ft = np.stack([np.interp(times, given.ft_times, one) for one in given.readings.T], axis=1)
+        np.savez(tmp_path / 't.npz', t=1.0 + times, ft=ft, w=motion[0], a=motion[1])
+        signals = {'time': 't', 'ft_sensors': {'wrist': 'ft'},
+                   'imus': {'imu': {'gyroscope': 'w', 'accelerometer': 'a'}}}  # fmt: skip
+        (tmp_path / 'layout.yaml').write_text(json.dumps({'log': signals}))
+        layout = IdentifySettings.from_yaml(tmp_path / 'layout.yaml').log
+        log = open_log(tmp_path / 't.npz', robot, settings, layout=layout)
+    else:
+        stamps = [(START + np.round(t * 1e9).astype(int)).tolist() for t in given[::2][:2]]
+        messages = [
+            sent('/ft/wrist', wrench, at, 'ft', one) for at, one in zip(stamps[0], given.readings)
+        ] + [sent('/imu/imu', imu, at, 'imu', *one) for at, *one in zip(stamps[1], *motion)]
+        bag = write_bag(tmp_path / 'bag', sorted(messages, key=lambda message: message[2]))
+        log = open_log(bag, robot, settings)
+    found = replay(robot, log, settings)
+    wrenches = found.estimate.wrenches[:, 0]
+    known = np.isfinite(wrenches).all(axis=1)
+    # The window of the filter, and its delay.
+    assert 0.85 * len(times) < known.sum() < len(times)
+    np.testing.assert_allclose(wrenches[known].mean(axis=0), push, atol=0.02)
+    # Angular accelerations of vibrations of 9 Hz, from a window of 0.1 s.
+    assert (wrenches[known].std(axis=0) < np.repeat([0.2, 0.1], 3)).all()
+    assert np.isfinite(found.deviations.wrenches[-1, 0]).all()
+    # Without any reading there is nothing to estimate.
+    log.samples.ft_readings[:] = np.nan
+    with pytest.raises(LogError):
+        replay(robot, log, settings)

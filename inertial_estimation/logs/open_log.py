@@ -72,6 +72,9 @@ def open_log(
 
 def _table(path: Path, robot: Robot, settings: EstimatorSettings | None, layout: Layout) -> Log:
     """Return the samples of a table, through the filters if there are settings."""
+    assumed = () if settings is None else settings.joint_states.assumed
+    if (unknown := set(robot.joint_names) - set(assumed)) and layout.positions is None:
+        raise ConfigError(f"'log' has no 'positions', the robot has {len(unknown)} joints")
     table, problems = layout.timed(load_table(path))
     samples = layout.of_table(table, robot)
     external = {
@@ -82,6 +85,7 @@ def _table(path: Path, robot: Robot, settings: EstimatorSettings | None, layout:
         start_ns = int(samples.stamp_ns[0])
         return Log(samples, start_ns, problems=problems, external=external)
     assembly = LogAssembler(robot, settings)
+    names, n = robot.joint_names if unknown else (), len(samples)
     for k, stamp in enumerate(samples.stamp_ns.tolist()):
         for s in range(len(robot.ft_sensors)):
             assembly.push_ft(s, stamp, samples.ft_readings[k, s])
@@ -90,7 +94,7 @@ def _table(path: Path, robot: Robot, settings: EstimatorSettings | None, layout:
         for i in range(len(robot.imus)):
             rate, acceleration = samples.angular_velocities, samples.proper_accelerations
             assembly.push_imu(i, stamp, rate[k, i], acceleration[k, i])
-        efforts = np.empty(0) if samples.efforts is None else samples.efforts[k]
-        values = (samples.positions[k], samples.velocities[k], efforts)
-        assembly.keep(assembly.push_joints(0, stamp, robot.joint_names, *values))
+        efforts = samples.efforts if samples.efforts is not None and names else np.empty((n, 0))
+        values = samples.positions[k, : len(names)], samples.velocities[k, : len(names)]
+        assembly.keep(assembly.push_joints(0, stamp, names, *values, efforts[k]))
     return replace(assembly.log(), problems=problems)

@@ -16,7 +16,7 @@ from numpy.linalg import LinAlgError
 from inertial_estimation.arrays import Indices
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.errors import InertialEstimationError, LogError
 from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.internal_wrenches import build_internal_wrenches
@@ -92,6 +92,8 @@ def replay(
     request = offsets or OffsetRequest()
     computed = compute_offsets(request, log, robot, settings, progress)
     part = log.within(time_range or TimeRange())
+    if robot.ft_sensors and np.isnan(part.samples.ft_readings).all():
+        raise LogError('no reading of any FT sensor')
     estimator = build_estimator(settings, robot, calibration=computed.calibration)
     progress('estimating', 0.0)
     estimate = estimate_log(estimator, part.samples, part.touches)

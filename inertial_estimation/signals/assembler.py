@@ -5,7 +5,8 @@ From the readings of all streams to samples; joint states are the clock.
 
 A joint state of the first topic makes a sample when it holds the *lead* joint: of the joints seen
 on that topic the first one in the robot's order, or of the next message if its publisher is silent
-for ``max_age``. Every other stream enters with its newest message whose stamp (plus
+for ``max_age``. Where no joint is measured, empty joint states come with the messages of a sensor,
+see `Router`. Every other stream enters with its newest message whose stamp (plus
 ``time_offset``) is not later. With ``filter.delay`` a sample lies so long before the joint state
 that triggers. A stamp that goes back on the leading messages resets everything, else its stream.
 """
@@ -52,7 +53,7 @@ class SampleAssembler:
     Raises
     ------
     ConfigError
-        If there are more or fewer assumed positions than joints, or every joint is assumed.
+        If there are more or fewer assumed positions than joints.
     NameNotFound
         If an assumed joint does not exist.
 

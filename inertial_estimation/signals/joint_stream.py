@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.errors import NameNotFound
 from inertial_estimation.signals.derivatives import Differentiator, joint_differentiator
 from inertial_estimation.signals.stream import (
     ABSENT,
@@ -43,14 +43,14 @@ class JointPart(Stream):
     """The joints that one publisher reports together; messages hold a block (4, n)."""
 
     def __init__(self, name: str, rows: Indices, settings: EstimatorSettings) -> None:
-        self.joint_rows, self.first_row = rows, int(rows[0])
+        self.joint_rows, self.first_row = rows, int(rows[0]) if len(rows) else 0
         self.rows = as_slice(rows)
         self.block: Array = np.empty((4, 0))
         self._derivatives: Array = np.empty((0, 0))
         self._filtered = True
         self._smooth = settings.filter.smooth_readings
         sources = settings.joint_states.velocity_source, settings.joint_states.acceleration_source
-        self._derives = [source == 'filter' for source in sources]
+        self._derives = [source == 'filter' and len(rows) > 0 for source in sources]
         differentiator = joint_differentiator(settings, len(rows)) if any(self._derives) else None
         super().__init__(name, settings.joint_states.max_age, differentiator)
 
@@ -158,7 +158,8 @@ class JointStreams:
             rows = np.array(sorted(columns), dtype=np.intp)
             taken = as_slice(np.array([columns[row] for row in rows.tolist()], dtype=np.intp))
             key, part = (source_index, rows.tobytes()), None
-            if len(rows) and (part := self._parts.get(key)) is None:
+            # Where no joint is measured, the stamp alone makes a sample.
+            if (len(rows) or not self._row_of) and (part := self._parts.get(key)) is None:
                 self.overlap |= any(np.isin(one.joint_rows, rows).any() for one in self.parts)
                 name = f'{source_index}: {" ".join(self._names[row] for row in rows)}'
                 self._parts[key] = part = JointPart(name, rows, self._settings)
@@ -221,6 +222,4 @@ def _assumed(joint_names: tuple[str, ...], settings: EstimatorSettings) -> tuple
         row = joint_names.index(name)
         block[[POSITION, VELOCITY, ACCELERATION], row] = position, 0.0, 0.0
         states[row] = ASSUMED
-    if joint_names and (states == ASSUMED).all():
-        raise ConfigError('joint_states.assumed names every joint; none is left to trigger')
     return block, states

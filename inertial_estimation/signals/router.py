@@ -13,6 +13,8 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Protocol
 
+import numpy as np
+
 from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings, FtSettings
 from inertial_estimation.errors import ConfigError, LogError
@@ -20,7 +22,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSensor, Imu
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.cdr import END_NS
-from inertial_estimation.signals.messages import Block, Decoder
+from inertial_estimation.signals.messages import Block, Decoder, JointReading
 
 CONTACTS = ('contacts', 'contact_poses')
 """Kinds of sources and topics of reported contacts: points, and poses with their normal."""
@@ -55,6 +57,7 @@ class Source:
         topic: str,
         deserialize: Deserialize,
         *,
+        decoder: str = '',
         index: int = 0,
         frames: Collection[str] | None = None,
         time_offset: float = 0.0,
@@ -63,7 +66,7 @@ class Source:
     ) -> None:
         self.kind, self.name, self.topic, self.index = kind, name, topic, index
         self.frames, self.offset_ns = frames, round(1e9 * time_offset)
-        self._decoder = Decoder(kind)
+        self._decoder = Decoder(decoder or kind)
         self.type, self._decode = self._decoder.type, self._decoder.decode
         self._deserialize, self._strict, self._now_ns = deserialize, strict, now_ns
         self.problems: Counter[str] = Counter()
@@ -140,7 +143,7 @@ class Router:
     counted.
 
     Its `sources` are FT sensors, IMUs and contacts, then joint topics, of which the last makes
-    samples.
+    samples. Where no joint is measured, that is once more the topic of the first sensor.
     """
 
     def __init__(
@@ -171,8 +174,15 @@ class Router:
             if isinstance(given, FtSettings) and (topic := given.temperature_topic):
                 sources.append(new('temperature', sensor.name, resolve(topic), index=k))
         sources += [new(topic, topic, resolve(topic)) for topic in CONTACTS]
-        for k, topic in reversed(list(enumerate(settings.joint_states.topics))):
-            sources.append(new('joints', topic, resolve(topic), index=k))
+        if sensors and not set(robot.joint_names) - set(settings.joint_states.assumed):
+            first = sources[0]
+            sources.append(
+                new('joints', first.name, first.topic, decoder=first.kind, frames=first.frames,
+                    time_offset=1e-9 * first.offset_ns)
+            )  # fmt: skip
+        else:
+            for k, topic in reversed(list(enumerate(settings.joint_states.topics))):
+                sources.append(new('joints', topic, resolve(topic), index=k))
         self.sources = tuple(sources)
         self.by_topic: dict[str, list[Source]] = {}
         for source in sources:
@@ -193,6 +203,9 @@ class Router:
     def take(self, source: Source, reading: Any) -> Sample | None:
         """Hand a reading of a source to the assembler."""
         kind, index, stamp_ns = source.kind, source.index, reading.stamp_ns
+        if kind == 'joints' and not isinstance(reading, JointReading):
+            none = np.empty(0)
+            return self._receiver.push_joints(0, stamp_ns + source.offset_ns, (), none, none, none)
         if kind == 'joints':
             sizes = [len(values) for values in reading[2:]]
             n = sizes[0]

@@ -58,9 +58,10 @@ class StreamNoise:
     def covers(self, sample: Sample) -> bool:
         """Return true if it is stated for all readings of a sample."""
         states = sample.joint_states, sample.imu_states, sample.ft_states
-        return bool(self.joints.any()) and not any(
+        stated = self.joints, self.imus, self.fts
+        return any(known.any() for known in stated) and not any(
             (~known if state is None else np.isin(state, USED) & ~known).any()
-            for known, state in zip((self.joints, self.imus, self.fts), states, strict=True)
+            for known, state in zip(stated, states, strict=True)
         )
 
 
