@@ -113,7 +113,7 @@ lock:
 	.venv-lock/bin/pip install --quiet uv
 	$(COMPILE) --all-extras --output-file requirements.lock setup.py requirements.txt
 	$(COMPILE) --output-file requirements-colcon.lock requirements-colcon.txt
-	$(COMPILE) --extra bags --extra identification --extra test \
+	$(COMPILE) --extra bags --extra contacts --extra identification --extra test \
 	    --override requirements-noble.txt --output-file requirements-noble.lock setup.py
 
 clean:

@@ -32,6 +32,7 @@ setup(
     install_requires=['numpy>=1.26', 'scipy>=1.11', 'pin>=3.3', 'pyyaml>=6.0', 'rich>=13.7'],
     extras_require={
         'bags': ['rosbags'],
+        'contacts': ['osqp>=1.0'],
         'demo': ['icub-models', 'mujoco'],
         'identification': ['clarabel>=0.10'],
         'oracle': ['cvxpy', 'idyntree'],

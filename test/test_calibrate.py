@@ -157,10 +157,13 @@ def test_assumed_support_beside_another_contact_writes_nothing(tmp_path, rng):
     assert call('offsets', tmp_path / 'bag', '--out', output, '--json', figures) == 1
     findings = json.loads(figures.read_text())['findings']
     codes = [one['code'] for one in findings if one['level'] == 'error']
-    assert codes == ['second_support'] and not output.exists()
-    # A support that is named is trusted; the finding goes into the file.
-    assert not call('offsets', tmp_path / 'bag', '--support', 'l_sole', '--out', output)
-    assert 'r_sole' in str(read(output)[1]['l_leg'].provenance[0].notes)
+    assert {'second_support', 'residual'} == set(codes) and not output.exists()
+    # A support that is named is trusted, the readings contradict it all the same.
+    named = '--support', 'l_sole', '--out', output
+    assert call('offsets', tmp_path / 'bag', *named) == 1 and not output.exists()
+    assert not call('offsets', tmp_path / 'bag', *named, '--accept')
+    notes = read(output)[1]['l_leg'].provenance[0].notes
+    assert 'r_sole' in str(notes) and any('accepted' in note for note in notes)
 
 
 RATE, SECONDS = 100, 60.0
@@ -192,7 +195,11 @@ def folder(tmp_path_factory):
     loads = tool_readings(robot, samples)
     noisy = loads + WRIST_NOISE * rng.normal(size=loads.shape) + OFFSET
     raw = np.linalg.solve(off_by(rng), noisy.T).T
-    for name, readings in ('moving', raw), ('warming', noisy - K * (warmth[:, None] - 25.0)):
+    warming, pushes = noisy - K * (warmth[:, None] - 25.0), np.zeros_like(noisy)
+    for at in range(0, len(t), 500):
+        # For half of the time, as large as the tool is heavy.
+        pushes[at : at + 250, :3] = rng.normal(0.0, 15.0, 3)
+    for name, readings in ('moving', raw), ('warming', warming), ('pushed', warming + pushes):
         messages = []
         for k, stamp in enumerate((START + samples.stamp_ns).tolist()):
             messages.append(sent('/ft', wrench, stamp, 'wrist', readings[k]))
@@ -228,6 +235,20 @@ def test_temperature_coefficients_of_a_simulated_arm(folder, tmp_path):
     np.testing.assert_allclose(at_25, OFFSET, atol=0.05)
 
 
+def accepts(path, call):
+    """Return whether a file is written only with --accept, and states so."""
+    assert call() == 1 and not path.exists()
+    assert call('--accept') == 0
+    (sensor,) = read(path)[1].values()
+    return any(note.startswith('accepted') for note in sensor.provenance[-1].notes)
+
+
+@pytest.mark.parametrize('way', ['affine', 'temperature'])
+def test_pushes_for_half_of_the_time_must_be_accepted(folder, tmp_path, way):
+    saved = tmp_path / 'arm.yaml'
+    assert accepts(saved, lambda *more: call(way, folder / 'pushed', '--out', saved, *more))
+
+
 def test_errors_name_options(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     for way, part, more, named, code in (
@@ -261,16 +282,15 @@ def test_touches_of_the_other_foot_of_a_real_robot_are_left_out():
     times, k = predicted.times, list(calibrations).index('r_leg_ft')
     known = np.isfinite(predicted.samples.ft_readings[:, k] + predicted.wrenches[:, k]).all(axis=1)
     out = times[(times < HALF) & ~leg.used & known]
-    assert ((out < 17.0) | ((out > 21.0) & (out < 25.0))).all()
-    for one in (leg, foot):
-        assert 0 < one.fit.n_disturbed < 700
+    # Its fx steps by 20 N at 24.6 s.
+    assert (out < 25.0).all() and 0 < foot.fit.n_disturbed < 700
     before, after = leg.test['rms_before'], leg.test['rms']
     assert (after[1:] < 0.85 * README_RIDGE[1:]).all()
-    assert np.mean((after / README_RIDGE) ** 2) < 0.6 and (after < before)[:5].all()
+    assert np.mean((after / README_RIDGE) ** 2) < 0.3 and (after < before)[1:4].all()
     # 0.38 kg in free air hardly load the foot's sensor: most of the matrix is the prior's.
     assert 'unexcited' in {one.code for one in foot.findings}
-    # The hip is on one side of a step of 20 N in fx all the time.
-    assert 'matrix_change' in {one.code for one in leg.findings if one.level == Level.ERROR}
+    errors = {one.code for one in leg.findings if one.level == Level.ERROR}
+    assert errors == {'matrix_change', 'disturbed'}
 
 
 BETWEEN, NEAR = 42.6, 0.5
@@ -397,6 +417,14 @@ def test_refusal_leaves_files_as_they_were(rng, tmp_path, workshop, capsys):
     assert Path(workshop).read_text() == before
 
 
+def test_touched_poses_must_be_accepted(rng, tmp_path, workshop):
+    time, raw, a = poses(rng)
+    raw[::2] += counts(200.0 * NOISE * rng.normal(size=(150, 6)), offset=np.zeros(6))
+    log, out = save_table(tmp_path / 'poses.npz', time, raw, a), tmp_path / 'new.yaml'
+    more = '--calibration', workshop, '--out', str(out)
+    assert accepts(out, lambda *insist: call_raw('offset-without-model', log, *more, *insist))
+
+
 def test_temperature_is_needed_with_coefficients(rng, tmp_path, capsys):
     log, warm = save_table(tmp_path / 'log.npz', *poses(rng)), tmp_path / 'warm.yaml'
     write(warm, 'icub', {'foot': SensorCalibration(MATRIX, temperature_coefficients=np.ones(6))})
@@ -418,9 +446,9 @@ def test_matrix_from_added_masses(rng, tmp_path, workshop):
         option = '--validate' if name == 'more' else '--data'
         data += [option, log, str(added), *map(str, at)]
     data += ['--imu-rpy', '0', '0', '0', '--calibration', workshop, '--out', str(written)]
-    assert (
-        call_raw('matrix', *data, '--direction', 'parent_to_child') == 1 and not written.exists()
-    )
+    wrong = '--direction', 'parent_to_child'
+    assert accepts(written, lambda *insist: call_raw('matrix', *data, *wrong, *insist))
+    written.unlink()
     assert call_raw('matrix', *data, '--json', str(out)) == 0
     whole = json.loads(out.read_text())
     figures = whole['sensors']['foot']

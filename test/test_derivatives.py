@@ -15,7 +15,12 @@ import pytest
 from inertial_estimation.config.settings import EstimatorSettings
 from inertial_estimation.signals.derivatives import gyroscope_differentiator, joint_differentiator
 from inertial_estimation.signals.kalman import FIRST_VARIANCE, SETTLING, KalmanFilter, model
-from inertial_estimation.signals.savitzky_golay import CUBIC, QUINTIC, SavitzkyGolayFilter
+from inertial_estimation.signals.savitzky_golay import (
+    CUBIC,
+    QUINTIC,
+    SavitzkyGolayFilter,
+    solve_together,
+)
 
 WINDOW = 0.1
 START_NS = 1_457_614_036_659_765_005
@@ -65,6 +70,25 @@ def test_polynomials_are_exact_at_any_instant_in_the_window(order, kind, lag_ns,
     wanted = np.array([[p(at), p.deriv(1)(at), p.deriv(2)(at)] for p in polynomials]).T
     found = filter_.evaluate_at(int(stamps[-1]) - lag_ns)
     np.testing.assert_allclose(found, wanted, atol=1e4 * ROUND_OFF)
+
+
+@pytest.mark.parametrize('lag_ns', [0, 31_400_000])
+def test_filters_that_are_solved_together_are_those_alone(lag_ns, rng):
+    """Two of equal stamps, one with its own, a regular one, and one that is not ready."""
+    jittering = [jittering_stamps(60, rng) for _ in range(2)]
+    windows = [*jittering, jittering[0], regular_stamps(60, 10 * MS), jittering[1][-3:]]
+    filters, alone = [make() for _ in windows], [make() for _ in windows]
+    for stamps, *pair in zip(windows, filters, alone):
+        values = rng.normal(size=(len(stamps), 2))
+        for filter_ in pair:
+            for stamp, row in zip(stamps.tolist(), values):
+                filter_.append(stamp, row)
+    at = min(int(stamps[-1]) for stamps in windows) - lag_ns
+    for _ in range(2):
+        solve_together(filters, at)
+        for filter_, one in zip(filters, alone):
+            np.testing.assert_array_equal(filter_.evaluate_at(at), one.evaluate_at(at))
+    assert filters[0]._weights is filters[2]._weights
 
 
 def test_a_centred_quintic_errs_less_and_has_less_noise(rng):

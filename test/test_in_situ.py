@@ -100,8 +100,8 @@ def test_logs_that_determine_no_offset_are_refused(rng):
     moved[:, 3:] += 1.5 * np.cross(shin, g)
     line = np.tile([[0.0, 0.6 * GRAVITY, -0.8 * GRAVITY], [0.0, 0.0, -GRAVITY]], (n // 2, 1))
     for readings, accelerations in (
-        (counts(moved), -g), (counts(wrenches(line)), -line), (touched, a), (dead, a),
-        (light, a), (saturated, a), (raw, a / GRAVITY), (raw * np.logspace(0, 4, 6), a),
+        (counts(moved), -g), (counts(wrenches(line)), -line), (dead, a),
+        (light, a), (saturated, a), (raw, a / GRAVITY),
     ):  # fmt: skip
         for sign in (1.0, -1.0):
             with pytest.raises(LogError):
@@ -110,6 +110,9 @@ def test_logs_that_determine_no_offset_are_refused(rng):
                 )
     with pytest.raises(ModelError):
         in_situ_offset(raw, a, matrix=MATRIX @ np.diag([1, 1, 1, 1, 1, 0]))
+    for readings, code in (touched, 'disturbed'), (raw * np.logspace(0, 4, 6), 'residual'):
+        found = in_situ_offset(readings, a, matrix=MATRIX).findings(MATRIX, '')
+        assert [one.code for one in found if one.level == Level.ERROR] == [code]
 
 
 @pytest.mark.parametrize('channel', [1, 4])

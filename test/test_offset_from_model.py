@@ -255,13 +255,14 @@ def test_readings_in_another_unit_are_an_error(robot, rng, offsets, unit):
     samples = turned(robot, rng, offsets, 'root', UPS[:3])
     samples.ft_readings[:] *= unit
     found = offset_from_model(WrenchEstimator(robot), samples, ['root'])
-    errors = [one for one in found.findings if one.level == Level.ERROR]
+    errors = [one for one in found.findings if one.code == 'scale']
+    assert {one.level for one in errors} == {Level.ERROR}
     assert {one.subject for one in errors} == set(SENSORS)
     assert [one.values['factor'] for one in errors] == pytest.approx([unit] * len(errors))
     # Nmm: the forces are right.
     samples.ft_readings[..., :3] /= unit
     found = offset_from_model(WrenchEstimator(robot), samples, ['root'])
-    texts = [one.text for one in found.findings if one.level == Level.ERROR]
+    texts = [one.text for one in found.findings if one.code == 'scale']
     assert texts and all('moment' in text for text in texts)
 
 

@@ -284,10 +284,11 @@ TICKS = PERIOD_NS * np.arange(1, 101)
 def test_gaps_are_counted_in_periods(stamps, missed, code):
     cycles = CycleStatus()
     for stamp in np.asarray(stamps).tolist():
-        cycles.add(round(stamp), 1e-4)
+        cycles.add(round(stamp), 1e-4, 2e-4)
     status = cycles.status(*cycles.take(), {})
     assert codes(status.findings) == [(code, Level.WARNING)] * bool(code)
     assert status.values['missed cycles, total'] == missed
+    assert (status.values['cycle time p99 [us]'], status.values['age max [us]']) == ('100', '200')
 
 
 def test_no_cycle_and_a_failure_are_errors():

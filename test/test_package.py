@@ -34,7 +34,7 @@ ROS = {
 # Imported where they are used, by their names in the registry.
 OPTIONAL = {
     'clarabel': 'clarabel', 'cvxpy': 'cvxpy', 'icub_models': 'icub-models', 'idyntree': 'idyntree',
-    'mujoco': 'mujoco', 'rich': 'rich', 'rosbags': 'rosbags', 'yaml': 'pyyaml',
+    'mujoco': 'mujoco', 'osqp': 'osqp', 'rich': 'rich', 'rosbags': 'rosbags', 'yaml': 'pyyaml',
 }  # fmt: skip
 PACKAGE_XML = ElementTree.parse(REPOSITORY / 'package.xml').getroot()
 SOURCES = {path: path.read_text() for path in (REPOSITORY / PACKAGE).rglob('*.py')}

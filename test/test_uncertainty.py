@@ -13,11 +13,13 @@ from itertools import product
 import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, at_roots, random_sample
+from standing_biped import biped, standing
 from test_newton_euler import nested, sensorised
 from test_set_parameters import HUMANOID_CONTACTS, ROBOTS, faulty_samples, make, usual_noise
 
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation import contact_limits
+from inertial_estimation.estimation.contacts import Contact, Limit
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.ft_calibration import FtCalibration
@@ -141,6 +143,31 @@ def test_derivatives_near_a_degenerate_split(points, rank, rng):
     sample = random_sample(robot, rng)
     assert WrenchEstimator(robot, contacts).update(sample).ranks.max() == rank
     check_derivatives(robot, sample, contacts)
+
+
+@pytest.mark.parametrize('lost', [False, True], ids=['determined', 'two feet undetermined'])
+def test_derivatives_within_limits(lost, rng, monkeypatch):
+    """The limits that hold are equations; OSQP is exact enough to be differentiated."""
+    exact = {'eps_abs': 1e-11, 'eps_rel': 1e-11, 'max_iter': 100_000}
+    monkeypatch.setattr(contact_limits, 'SETTINGS', contact_limits.SETTINGS | exact)
+    monkeypatch.setitem(globals(), 'STEP', 1e-4)
+    robot = biped()
+    sole = {'kind': 'surface', 'friction': 0.5, 'size': (0.16, 0.08)}
+    contacts = [Contact('l_sole', **sole), Contact('r_sole', **sole)]
+    if not lost:
+        contacts += [Contact('hand', 'unilateral', (0.1, 0.0, 0.0)), Contact('root', 'force')]
+    held = 0
+    while held < 4:
+        sample = random_sample(robot, rng)
+        if lost:
+            q, up = rng.uniform(-0.4, 0.4, 5), rng.normal((0.1, 0.1, 1.0), 0.05)
+            sample = standing(robot, q, {'l_sole': 0.7, 'r_sole': 0.3}, up=up)
+            sample.ft_readings[:4] = np.nan
+        limits = WrenchEstimator(robot, contacts).update(sample).limits
+        # Where a sole lifts many limits hold at once, and OSQP has fewer digits.
+        if limits.any() and not (lost and (limits & Limit.PUSH).any()):
+            check_derivatives(robot, sample, contacts)
+            held += 1
 
 
 def test_deviations_without_joints(rng):

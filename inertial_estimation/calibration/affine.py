@@ -19,18 +19,17 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.residual_statistics import (
-    MIN_TOUCH,
     N_BLOCKS,
     SCALE,
     Blocks,
     contiguous_blocks,
+    contradictions,
     covariances_by_blocks,
-    require_mostly_undisturbed,
     require_shape,
-    robustly_undisturbed,
+    undisturbed,
 )
 from inertial_estimation.errors import LogError, ModelError
-from inertial_estimation.findings import Finding, Level, finding, limit_of
+from inertial_estimation.findings import Finding, finding, limit_of
 
 WEIGHTS = 10.0 ** np.arange(-4.0, 4.01, 0.25)
 """Of the prior, tried by cross-validation [N^2]."""
@@ -82,24 +81,28 @@ class AffineFit(NamedTuple):
     Residuals of the prior with the best offset, of the fit, and of held-out blocks, shape (6,)
     [N, Nm].
     """
+    noise: float
+    """Of readings, root mean square of the six, moments over 0.1 m [N]."""
     used: Mask
     """Samples that were used, shape (n,)."""
     n_disturbed: int
     """Samples with values that were left out."""
 
     def findings(self, subject: str, predicted: Array) -> Iterator[Finding]:
-        """Yield findings about the fit, errors first; predicted (n, 6), used samples."""
+        """Yield findings about the fit, errors first; predicted (n, 6), used samples [N, Nm]."""
         own, limit = self.shares >= OWN_SHARE, limit_of('scale')
         change = matrix_change(self.correction / np.outer(SCALE, 1.0 / SCALE))
         load = float(np.linalg.norm(predicted.std(axis=0) / SCALE))
-        left, factor = (float(np.linalg.norm(x)) for x in (self.rms / SCALE, self.spreads / load))
-        wrong = left > limit_of('residual') * load and (own.any() or left > MIN_TOUCH)
+        factor = float(np.linalg.norm(self.spreads)) / load
+        size = np.sqrt((predicted**2).mean(axis=0))
+        share = self.n_disturbed / (self.n_disturbed + len(predicted))
+        errors = [*contradictions(
+            subject, 'prediction', self.rms, size, self.noise * SCALE, share
+        )]  # fmt: skip
         if change > limit_of('matrix_change'):
             yield finding('matrix_change', subject, change=change)
-        if wrong:
-            share = left / load
-            yield finding('residual', subject, level=Level.ERROR, what='prediction', share=share)
-        if (wrong or change > limit_of('matrix_change')) and not 1.0 / limit < factor < limit:
+        yield from errors
+        if (errors or change > limit_of('matrix_change')) and not 1.0 / limit < factor < limit:
             yield finding('scale', subject, what='readings in motion', factor=factor)
         if not own.all():
             text = f'load hardly changes along {(~own).sum()} of 6 directions: the prior stays'
@@ -157,7 +160,7 @@ def fit_affine(
     ModelError
         If the prior matrix has no inverse, or the noise is negative.
     LogError
-        If the log is too short, its loads hardly change, or most of it is disturbed.
+        If the log is too short, or its loads hardly change.
 
     """
     if not 0.0 <= noise < np.inf:
@@ -172,7 +175,6 @@ def fit_affine(
     if usable is None:
         usable = undisturbed_samples(raw, predicted, times, prior, name)
     used = usable & present
-    require_mostly_undisturbed(n - int(used.sum()), n, name)
     w, missing, times = w[used], missing[used], times[used]
     blocks, ridge = contiguous_blocks(times), Ridge.of(w, missing)
     weight, held_out = _cross_validate(w, missing, times, blocks, noise)
@@ -194,6 +196,7 @@ def fit_affine(
         rms_offset_only=missing.std(axis=0) * SCALE,
         rms=np.sqrt((left**2).mean(axis=0)) * SCALE,
         rms_held_out=held_out * SCALE,
+        noise=noise,
         used=used,
         n_disturbed=n - len(w),
     )
@@ -208,9 +211,7 @@ def undisturbed_samples(
 ) -> Mask:
     """Return the samples (n,) in which nothing acts but the predicted wrench."""
     w, missing, present = _in_newtons(raw, predicted, times, prior, name)
-    present[present] = robustly_undisturbed(
-        w[present], missing[present], times[present], START_WEIGHT
-    )
+    present[present] = undisturbed(w[present], missing[present], times[present], START_WEIGHT)
     return present
 
 

@@ -99,6 +99,12 @@ class SensorCalibration:
         """Return the calibration with other values, and the step that led to them."""
         return replace(self, provenance=(*self.provenance, step), **changes)
 
+    def noted(self, notes: Sequence[str]) -> SensorCalibration:
+        """Return the calibration with further notes of its last step."""
+        *earlier, last = self.provenance
+        last = replace(last, notes=(*last.notes, *notes))
+        return replace(self, provenance=(*earlier, last))
+
     @property
     def is_tared(self) -> bool:
         """Return true if an offset from the model was the last step."""

@@ -47,8 +47,12 @@ def build_contacts(settings: EstimatorSettings) -> list[Contact]:
     contacts = []
     for name in settings.contacts:
         given = settings.contact_of(name)
-        kind = ContactKind[given.kind.upper()]
-        contacts.append(Contact(given.frame, kind, given.point, wrench=given.wrench, name=name))
+        contacts.append(
+            Contact(
+                given.frame, ContactKind(given.kind), given.point, given.direction, given.wrench,
+                name, given.friction, given.size,
+            )
+        )  # fmt: skip
     return contacts
 
 

@@ -25,7 +25,6 @@ from inertial_estimation.calibration.calibration_file import (
     SensorCalibration,
 )
 from inertial_estimation.calibration.raw_readings import (
-    MAX_ROUNDS,
     MIN_SAMPLES,
     RawSlopes,
     constant_channels,
@@ -35,9 +34,15 @@ from inertial_estimation.calibration.raw_readings import (
     still_channels,
     untouched,
 )
-from inertial_estimation.calibration.residual_statistics import SCALE, fit_by_blocks, require_shape
+from inertial_estimation.calibration.residual_statistics import (
+    MAX_LEFT_OUT,
+    MAX_ROUNDS,
+    SCALE,
+    fit_by_blocks,
+    require_shape,
+)
 from inertial_estimation.errors import CallError, LogError, ModelError
-from inertial_estimation.findings import Finding, finding
+from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.model.arguments import numbers, stacked
 
 GRAVITY = 9.80665
@@ -69,10 +74,9 @@ of 0.1 N; limbs of a real iCub whose joints move 1.3 to 1.9, tools on real arms 
 """
 MAX_UNEXPLAINED = 0.5
 """Residual of the accelerometer's fit over the third spread of the readings."""
-MAX_TOUCHED = 0.4
-"""Share of samples at rest that may be touched: above it the majority is uncertain."""
 MAX_DRIFT_DEVIATIONS = 5.0
-MAX_LEFT_OUT = 0.1
+MIN_TOUCHED = 0.1
+"""Share of touched samples that is reported."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +119,7 @@ class InSituOffset:
         return matrix @ self.slopes.drift, deviations
 
     def findings(self, matrix: Array, subject: str) -> Iterator[Finding]:
-        """Yield missing readings, drift, and many touched samples; matrix (6, 6)."""
+        """Yield missing readings, drift, many touched samples, large residuals; matrix (6, 6)."""
         n = len(self.kept)
         if missing := self.left_out[NOT_FINITE]:
             yield finding('missing', subject, what='readings', share=missing / n)
@@ -124,8 +128,15 @@ class InSituOffset:
             force, moment = np.linalg.norm(drift.reshape(2, 3), axis=1)
             text = f'offset drifts by {force:.3g} N, {moment:.2g} Nm during the log'
             yield finding('offset_drift', subject, what=text, drift=drift.tolist())
-        if (touched := self.left_out[TOUCHED]) > MAX_LEFT_OUT * n:
-            yield finding('disturbed', subject, share=touched / n)
+        touched = self.left_out[TOUCHED] / (self.left_out[TOUCHED] + self.slopes.n_samples)
+        if touched > MIN_TOUCHED:
+            level = Level.ERROR if touched > MAX_LEFT_OUT else None
+            yield finding('disturbed', subject, level=level, share=touched)
+        if self.unexplained > MAX_UNEXPLAINED:
+            yield finding(
+                'residual', subject, level=Level.ERROR, what='readings by the accelerometer',
+                share=self.unexplained,
+            )  # fmt: skip
 
     def calibration(
         self,
@@ -197,8 +208,7 @@ def in_situ_offset(
         If the arrays do not belong together, or are no numbers.
     LogError
         If too few samples are at rest, orientations leave a direction out, a channel is dead or
-        saturated, the readings move along more than three directions, or do not follow the
-        accelerometer.
+        saturated, or the readings move along more than three directions.
 
     """
     raw, accelerations = stacked('raw', raw, 6), stacked('accelerations', accelerations, 3)
@@ -222,11 +232,6 @@ def in_situ_offset(
         raise LogError(f'{what}: channel {names_of(dead)} never changes', about=('readings',))
     fits = untouched(r, a)
     left_out[TOUCHED] = n - int(fits.sum())
-    if left_out[TOUCHED] > MAX_TOUCHED * n:
-        raise LogError(
-            f'{what}: {left_out[TOUCHED]} of {n} samples at rest do not fit one rigid body with '
-            f'the others, limit {MAX_TOUCHED:.0%}'
-        )
     kept[kept] = fits
     spreads = gravity_spreads(a[fits])
     if spreads[2] < MIN_GRAVITY_SPREAD:
@@ -256,11 +261,6 @@ def in_situ_offset(
     within = metric.T @ basis
     rms = np.sqrt((((r - expected)[fits] @ within) ** 2).mean(axis=0)).max()
     unexplained = float(rms * np.sqrt(slopes.n_samples) / sigma[2])
-    if unexplained > MAX_UNEXPLAINED:
-        raise LogError(
-            f'{what}: the readings do not follow the accelerometer: residual {unexplained:.0%} of '
-            f'their third spread, limit {MAX_UNEXPLAINED:.0%}'
-        )
     # Not projected: off the subspace, the uncertainty of the subspace limits the offset.
     of_bias = slopes.slopes * bias_deviations
     return InSituOffset(

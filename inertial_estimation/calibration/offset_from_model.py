@@ -28,6 +28,7 @@ from inertial_estimation.calibration.calibration_file import (
 from inertial_estimation.calibration.raw_readings import constant_channels, implausible, names_of
 from inertial_estimation.calibration.residual_statistics import (
     SCALE,
+    contradictions,
     deviations_of_means,
     require_shape,
 )
@@ -46,6 +47,8 @@ from inertial_estimation.model.spatial import apply
 from inertial_estimation.sample import SampleBatch
 
 MIN_SAMPLES = 10
+LEAST_NOISE = np.repeat([0.1, 0.01], 3)
+"""Of readings that are compared with the model, standard deviation [N, Nm]."""
 MIN_SHOWN = 0.3
 """
 Share of a combination of offsets that readings must show with the sharing projected out: below it
@@ -117,7 +120,7 @@ class ModelOffsets:
     temperatures: Array
     """Mean of each sensor [degrees Celsius]; NaN: not known, shape (n_fts,)."""
     findings: tuple[Finding, ...]
-    """Offsets that are not unique, poses that differ, and further supports."""
+    """Offsets that are not unique, contradictions, poses that differ, and further supports."""
     differences: Array = field(repr=False)
     """Reading minus prediction at all samples [N, Nm]; NaN: not known, shape (n, n_fts, 6)."""
 
@@ -283,6 +286,11 @@ def offset_from_model(
         own = differing[at, k]
         offsets[k], spread[k] = own.mean(axis=0), own.std(axis=0)
         deviations[k] = deviations_of_means(own)
+        if not (moving or unsure[k]):
+            load = np.sqrt(((wrenches[at, k] - offsets[k]) ** 2).mean(axis=0))
+            touched = 1.0 - counts[k] / (counts[k] + left_out['touched'] - felt.sum())
+            what = 'still samples'
+            findings += contradictions(fts[k], what, spread[k], load, LEAST_NOISE, touched)
         if not shared[k]:
             compared = _compare_poses(
                 fts[k], own - offsets[k], loads.pulls[at, k], labels[at],

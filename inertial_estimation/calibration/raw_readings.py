@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.arrays import Array, Indices, Mask
+from inertial_estimation.calibration.residual_statistics import consensus
 from inertial_estimation.errors import LogError
 
 AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
@@ -33,14 +34,7 @@ with coarse steps may agree by chance.
 """
 MIN_JUDGED_SAMPLES = 40
 """Samples from which touched ones can be distinguished."""
-STARTS, START_SAMPLES, SCORED_SAMPLES = 60, 6, 400
-"""Of the random search: an untouched start is among them at two of five samples touched."""
-MAX_ROUNDS = 30
-OUTLIER_DEVIATIONS = 6.0
-"""Of six channels together: noise exceeds it once in 400 000 samples."""
-MEDIAN_OF_SIX = 2.3126
-"""Median norm of unit Gaussian noise in six dimensions."""
-MIN_NOISE, MIN_TOUCH = 1e-4, 2e-3
+MIN_NOISE, MIN_TOUCH = 1e-4, 5e-3
 """Of the spread of a channel: smallest noise assumed, and smallest deviation that is a touch."""
 BLOCKS, MIN_BLOCK_SAMPLES = 40, 10
 """Parts of a log whose errors are taken as independent."""
@@ -157,9 +151,9 @@ def _squares_by_blocks(rows: Array, left: Array, unknowns: int) -> Array:
 
 def untouched(raw: Array, accelerations: Array) -> Mask:
     """
-    Return the samples that fit one affine map, by least trimmed squares; two of five may not.
+    Return the samples (n,) that fit one affine map, see `consensus`.
 
-    raw (n, 6); accelerations (n, 3) [m/s^2]; returns (n,).
+    raw (n, 6); accelerations (n, 3) [m/s^2].
     """
     n = len(raw)
     if n < MIN_JUDGED_SAMPLES:
@@ -167,47 +161,14 @@ def untouched(raw: Array, accelerations: Array) -> Mask:
     rows, spread = np.column_stack([accelerations, np.ones(n)]), raw.std(axis=0)
     scaled = (raw - raw.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
 
-    def left_by(some: Array | Mask) -> Array:
-        """Return residuals (n, 6) of the fit of some samples."""
+    def left_by(some: Indices | Mask) -> Array:
         return np.asarray(scaled - rows @ np.linalg.lstsq(rows[some], scaled[some], rcond=None)[0])
 
-    def nearest(distances: Array) -> Mask:
-        """Return the nearest half of the samples, and a few more for the unknowns."""
-        kept = np.zeros(n, dtype=bool)
-        kept[np.argsort(distances, kind='stable')[: (n + UNKNOWNS + 7) // 2]] = True
-        return kept
-
-    def distances(some: Mask) -> Array:
-        """Return distances (n,) from the fit of some samples, in their standard deviations."""
-        left = left_by(some)
-        covariance = left[some].T @ left[some] / max(int(some.sum()) - UNKNOWNS, 1)
-        factor = np.linalg.cholesky(_floored(covariance, scaled, MIN_TOUCH))
-        return np.asarray(np.linalg.norm(np.linalg.solve(factor, left.T), axis=0))
-
-    # The best of random starts.
-    generator, best = np.random.default_rng(0), np.inf
-    scored = np.linspace(0, n - 1, min(n, SCORED_SAMPLES)).astype(int)
-    for _ in range(STARTS):
-        drawn = scored[generator.choice(len(scored), START_SAMPLES, replace=False)]
-        off = np.linalg.norm(left_by(drawn), axis=1)
-        if (middle := float(np.median(off[scored]))) < best:
-            best, half = middle, nearest(off)
-    for _ in range(MAX_ROUNDS):
-        before, half = half, nearest(distances(half))
-        if (half == before).all():
-            break
-    far = distances(half)
-    # Half of the samples makes the covariance too small, by a factor that the median shows.
-    kept = far <= OUTLIER_DEVIATIONS / MEDIAN_OF_SIX * max(np.median(far), 1.0)
-    # A drifting offset spreads samples without a gap, a touch leaves one: add near samples.
-    for _ in range(MAX_ROUNDS):
-        before, kept = kept, kept | (distances(kept) <= OUTLIER_DEVIATIONS)
-        if (kept == before).all():
-            break
-    return np.asarray(kept)
+    least = np.where(spread > 0.0, MIN_TOUCH, 1.0)
+    return consensus(left_by, n, least, UNKNOWNS, UNKNOWNS + 2)
 
 
-def _floored(covariance: Array, raw: Array, share: float = MIN_NOISE) -> Array:
+def _floored(covariance: Array, raw: Array) -> Array:
     """Return a covariance with at least a share of the spread of each channel."""
-    finest = (share * raw.std(axis=0)) ** 2
+    finest = (MIN_NOISE * raw.std(axis=0)) ** 2
     return np.asarray(covariance + np.diag(np.where(finest > 0.0, finest, 1.0)))

@@ -9,14 +9,16 @@ as the draws for covariances, and as the parts that cross-validation holds out.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import LogError, ModelError, ShapeError
+from inertial_estimation.findings import Finding, Level, finding
 
 Blocks = NDArray[np.intp]
 
@@ -28,14 +30,27 @@ MAX_BLOCK_SHARE = 0.95
 """Share of a direction above which one block holds too much of it to show its own errors."""
 QUANTILE, NORMAL_QUANTILE = 0.8, 1.2816
 """Quantile of absolute residuals that gives their scale, and its value for unit normal noise."""
+STARTS, SCORED_SAMPLES = 100, 400
+"""
+Of the random search for a consensus: at two of five samples touched an untouched start of six is
+among them.
+"""
+MAX_ROUNDS = 30
 OUTLIER_DEVIATIONS = 6.0
-HUBER_DEVIATIONS = 2.0
-ROBUST_ROUNDS = 10
+"""Of six channels together: noise exceeds it once in 400 000 samples."""
+MEDIAN_OF_SIX = 2.3126
+"""Median norm of unit Gaussian noise in six dimensions."""
 TOUCH_REACH = 0.1
 """Duration of a touch before and after its outliers [s]."""
 MIN_TOUCH = 3.0
 """Residuals below are no touch [N]."""
-MAX_DISTURBED = 0.5
+MAX_LEFT_OUT = 0.4
+"""Share of samples that do not fit the others: above it the majority is uncertain."""
+MAX_MODEL_ERROR, NOISE_DEVIATIONS = 0.25, 3.0
+"""
+Residual over the load that contradicts the model, if it is also beyond noise. Real sensors: Axia80
+with gains that differ by 8 % 0.07, ATI Gamma in motion 0.1, limbs of an iCub up to 0.2.
+"""
 CORRELATION_ROUNDS = 4
 """Corrections of the correlations for the estimated mean, see `deviations_of_means`."""
 ROUND_OFF, ROTATION_TOLERANCE = 1e-12, 1e-6
@@ -65,21 +80,6 @@ def scales(residuals: Array) -> Array:
     return found
 
 
-def distances(residuals: Array, least: float = 0.0) -> Array:
-    """Return the largest residual of each sample in robust deviations of its column, (n,)."""
-    size = np.maximum(scales(residuals), least)
-    floor = 1e-9 * max(1.0, float(np.abs(residuals).max(initial=0.0)))
-    found: Array = (np.abs(residuals) / np.maximum(size, floor)).max(axis=1)
-    return found
-
-
-def huber_weights(residuals: Array) -> Array:
-    """Return the Huber weight of each sample; residuals (n, m), returns (n,)."""
-    far = np.maximum(distances(residuals), HUBER_DEVIATIONS)
-    found: Array = np.minimum(1.0, HUBER_DEVIATIONS / far)
-    return found
-
-
 def near(found: Mask, times: NDArray[Any], reach: float) -> Mask:
     """Return the samples (n,) within some time of those that are found; times (n,) rising."""
     at = times[found]
@@ -87,40 +87,91 @@ def near(found: Mask, times: NDArray[Any], reach: float) -> Mask:
     return np.asarray(np.searchsorted(at, times + reach, 'right') > first)
 
 
-def undisturbed(times: Array, residuals: Array, reach: float, least: float = 0.0) -> Mask:
+def consensus(
+    left_by: Callable[[Indices | Mask], Array], n: int, least: Array, unknowns: int, start: int
+) -> Mask:
     """
-    Return the samples that are neither outliers nor within `reach` [s] of one.
+    Return the samples (n,) that fit one model, by least trimmed squares; two of five may not.
 
-    times (n,) [s]; residuals (n, m); least: smaller residuals are no outliers; returns (n,).
+    left_by: returns the residuals (n, 6) of all samples in the fit of some; least (6,): smallest
+    standard deviations; unknowns: of a channel; start: samples that determine a fit.
     """
-    far = distances(residuals, least / OUTLIER_DEVIATIONS) > OUTLIER_DEVIATIONS
-    return ~near(far, times, reach)
+
+    def nearest(distances: Array) -> Mask:
+        """Return the nearest half of the samples, and a few more for the unknowns."""
+        kept = np.zeros(n, dtype=bool)
+        kept[np.argsort(distances, kind='stable')[: (n + unknowns + 7) // 2]] = True
+        return kept
+
+    def distances(some: Mask) -> Array:
+        """Return distances (n,) from the fit of some samples, in their standard deviations."""
+        left = left_by(some)
+        covariance = left[some].T @ left[some] / max(int(some.sum()) - unknowns, 1)
+        factor = np.linalg.cholesky(covariance + np.diag(least**2))
+        return np.asarray(np.linalg.norm(np.linalg.solve(factor, left.T), axis=0))
+
+    whole = np.ones(n, dtype=bool)
+    if (np.abs(left_by(whole)) <= OUTLIER_DEVIATIONS * least).all():
+        return whole
+    # The best of random starts.
+    generator, best, half = np.random.default_rng(0), np.inf, whole
+    scored = np.linspace(0, n - 1, min(n, SCORED_SAMPLES)).astype(np.intp)
+    for _ in range(STARTS):
+        drawn = scored[generator.choice(len(scored), start, replace=False)]
+        off = np.linalg.norm(left_by(drawn) / least, axis=1)
+        if (middle := float(np.median(off[scored]))) < best:
+            best, half = middle, nearest(off)
+    for _ in range(MAX_ROUNDS):
+        before, half = half, nearest(distances(half))
+        if (half == before).all():
+            break
+    far = distances(half)
+    # Half of the samples makes the covariance too small, by a factor that the median shows.
+    kept = far <= OUTLIER_DEVIATIONS / MEDIAN_OF_SIX * max(np.median(far), 1.0)
+    # A drifting offset spreads samples without a gap, a touch leaves one: add near samples.
+    for _ in range(MAX_ROUNDS):
+        before, kept = kept, kept | (distances(kept) <= OUTLIER_DEVIATIONS)
+        if (kept == before).all():
+            break
+    return np.asarray(kept)
 
 
-def robustly_undisturbed(columns: Array, values: Array, times: Array, ridge: float = 0.0) -> Mask:
+def undisturbed(columns: Array, values: Array, times: Array, ridge: float = 0.0) -> Mask:
     """
-    Return the `undisturbed` samples (n,) of a fit of values by columns and a constant.
+    Return the samples (n,) of a fit of values by columns and a constant in which nothing acts.
 
-    columns (n, p); values (n, m) [N]; ridge: mean square of columns that the prior of zero counts
+    columns (n, p); values (n, 6) [N]; ridge: mean square of columns that the prior of zero counts
     as.
     """
     n, p = columns.shape
     rows, prior = np.column_stack([columns, np.ones(n)]), np.sqrt(ridge) * np.eye(p, p + 1)
-    targets, weights = np.vstack([values, np.zeros((p, values.shape[1]))]), np.ones(n)
-    for _ in range(ROBUST_ROUNDS):
-        root = np.sqrt(np.append(weights, np.full(p, weights.sum())))[:, None]
-        A = root * np.vstack([rows, prior])
-        residuals = values - rows @ np.linalg.lstsq(A, root * targets, rcond=None)[0]
-        weights = huber_weights(residuals)
-    return undisturbed(times, residuals, TOUCH_REACH, MIN_TOUCH)
+    if n < 2 * (p + 4):
+        return np.ones(n, dtype=bool)
+
+    def left_by(some: Indices | Mask) -> Array:
+        A = np.vstack([rows[some], np.sqrt(len(rows[some])) * prior])
+        targets = np.vstack([values[some], np.zeros((p, 6))])
+        return np.asarray(values - rows @ np.linalg.lstsq(A, targets, rcond=None)[0])
+
+    least = np.full(6, MIN_TOUCH / OUTLIER_DEVIATIONS)
+    return ~near(~consensus(left_by, n, least, p + 1, p + 4), times, TOUCH_REACH)
 
 
-def require_mostly_undisturbed(n_disturbed: int, n: int, name: str) -> None:
-    """Refuse a log in which something else acts most of the time."""
-    if n_disturbed > MAX_DISTURBED * n:
-        raise LogError(
-            f'{n_disturbed} of {n} samples of {name} are disturbed, limit {MAX_DISTURBED:.0%}'
-        )
+def contradictions(
+    subject: str, what: str, residual: Array, load: Array, noise: Array, left_out: float
+) -> Iterator[Finding]:
+    """
+    Yield errors of a fit that contradicts its model: no calibration is to be written from it.
+
+    residual, load, noise (6,): root mean squares of samples that are used [N, Nm]; left_out: share
+    of samples that do not fit the others.
+    """
+    left, size, least = (float(np.linalg.norm(x / SCALE)) for x in (residual, load, noise))
+    if left_out > MAX_LEFT_OUT:
+        yield finding('disturbed', subject, level=Level.ERROR, share=left_out)
+    if left > max(MAX_MODEL_ERROR * size, NOISE_DEVIATIONS * least):
+        share = left / max(size, ROUND_OFF)
+        yield finding('residual', subject, level=Level.ERROR, what=what, share=share)
 
 
 def contiguous_blocks(times: Array) -> Blocks:

@@ -193,5 +193,6 @@ def calibrate_temperature(
             step, offset=fit.offset, temperature_coefficients=fit.coefficients,
             reference_temperature=fit.reference,
         )  # fmt: skip
-        found.append(SensorFit(name, fit, changed, fit.used, assumed))
+        findings = tuple(fit.findings(name, load[fit.used], predicted.noise[k]))
+        found.append(SensorFit(name, fit, changed, fit.used, assumed, findings))
     return found

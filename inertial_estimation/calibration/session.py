@@ -24,6 +24,7 @@ from inertial_estimation.calibration.raw_readings import MIN_JUDGED_SAMPLES
 from inertial_estimation.errors import LogError, ModelError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.faults import ABSURD
+from inertial_estimation.findings import Level
 from inertial_estimation.model.link_motions import link_poses
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensor_models import find_ft
@@ -246,3 +247,6 @@ class Session:
             f'{len(kept)} of {MIN_POSES} poses, {directions} of {MIN_DIRECTIONS} directions, '
             f'gravity spreads by {spread:.0%} of {MIN_SPREAD:.0%}'
         )  # fmt: skip
+        matrix = np.eye(6) if self._matrix is None else self._matrix
+        errors = [one for one in found.findings(matrix, '') if one.level >= Level.ERROR]
+        self.lacking = '; '.join(map(str, errors)) or self.lacking

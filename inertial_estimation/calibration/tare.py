@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import sqrt
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from inertial_estimation.calibration.offset_from_model import MIN_SAMPLES, offse
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.findings import limit_of
+from inertial_estimation.findings import Level, limit_of
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
@@ -25,8 +24,6 @@ from inertial_estimation.sample import Sample, SampleBatch
 MAX_SAMPLES = 1000
 MIN_USED = 0.5
 """Share of the samples: what disturbs most of them may affect the rest unnoticed."""
-MAX_DIFFERENCE, MIN_DIFFERENCE = 0.4, 3.0
-"""Root mean square between poses over the load of a sensor, and at least [N]."""
 
 
 class TareRecorder:
@@ -98,15 +95,8 @@ def tare(
         min_samples=max(MIN_SAMPLES, round(MIN_USED * len(samples))),
         noisy=settings.frozen_after > 0.0,
     )
-    for name, errors in found.poses.items():
-        n, limit = len(errors.residuals), max(MAX_DIFFERENCE * errors.load, MIN_DIFFERENCE)
-        # Of two poses, half the difference is what each is off their mean.
-        differ = float(errors.differing[0]) * sqrt(2.0 * n / (n - 1))
-        if differ > limit:
-            raise CalibrationError(
-                f"{n} poses contradict each other: reading minus prediction of '{name}' differs "
-                f'by {differ:.3g} N, limit {limit:.3g} N'
-            )
+    if errors := [str(one) for one in found.findings if one.level >= Level.ERROR]:
+        raise CalibrationError('; '.join(errors))
     # Of supports that are named, level contacts are known not to carry.
     limit = limit_of('second_support') if settings.tare.supports else 0.0
     kept = (one for one in found.findings if one.values.get('part', np.inf) > limit)

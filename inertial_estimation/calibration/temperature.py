@@ -10,6 +10,7 @@ nor with the load, as with a wrong matrix.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -19,12 +20,13 @@ from inertial_estimation.calibration.raw_readings import implausible
 from inertial_estimation.calibration.residual_statistics import (
     SCALE,
     contiguous_blocks,
+    contradictions,
     fit_by_blocks,
-    require_mostly_undisturbed,
     require_shape,
-    robustly_undisturbed,
+    undisturbed,
 )
 from inertial_estimation.errors import LogError
+from inertial_estimation.findings import Finding
 
 MAX_EXPLAINED = 0.95
 """Share of the temperature's variance that time, or the load, may explain."""
@@ -55,6 +57,12 @@ class TemperatureFit(NamedTuple):
     """Samples that were used, shape (n,)."""
     n_disturbed: int
     """Samples with values that were left out as touched."""
+
+    def findings(self, subject: str, predicted: Array, noise: Array) -> Iterator[Finding]:
+        """Yield contradictions; predicted (n, 6), used samples; noise (6,) [N, Nm]."""
+        size = np.sqrt((predicted**2).mean(axis=0) + self.rms_before**2)
+        share = self.n_disturbed / (self.n_disturbed + len(predicted))
+        yield from contradictions(subject, 'prediction', self.rms, size, noise, share)
 
 
 def fit_temperature(
@@ -93,7 +101,7 @@ def fit_temperature(
         If the arrays do not belong together.
     LogError
         If the temperature is not in degrees Celsius, hardly changes, or is linear in time or load,
-        the log is too short, or most of it is disturbed.
+        or the log is too short.
 
     """
     n = len(times)
@@ -107,12 +115,11 @@ def fit_temperature(
     if reason := implausible(temperatures[known]):
         raise LogError(f'{name}: {reason}')
     used = known.copy()
-    used[known] = robustly_undisturbed(
+    used[known] = undisturbed(
         (temperatures - temperatures[known].mean())[known, None], missing[known] / SCALE,
         times[known],
     )  # fmt: skip
     n_disturbed = int(known.sum() - used.sum())
-    require_mostly_undisturbed(n_disturbed, int(known.sum()), name)
     warmth, target = temperatures[used], missing[used]
     low, high = (float(limit) for limit in np.quantile(warmth, [0.05, 0.95]))
     if high - low < MIN_RANGE:

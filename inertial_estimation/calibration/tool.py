@@ -9,7 +9,7 @@ reading = s Y(IMU at t + delay) [m, m c, I] + offset, with Y the Newton-Euler eq
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -18,21 +18,24 @@ from scipy.ndimage import gaussian_filter1d
 from scipy.optimize import minimize_scalar
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.calibration.residual_statistics import (
+    MAX_MODEL_ERROR,
     Blocks,
+    consensus,
     contiguous_blocks,
+    contradictions,
+    covariances_by_blocks,
     fit_by_blocks,
-    huber_weights,
+    near,
     require_direction,
-    require_mostly_undisturbed,
     require_rotation,
     require_shape,
     scales,
-    undisturbed,
 )
 from inertial_estimation.errors import LogError, ModelError
+from inertial_estimation.findings import Finding
 from inertial_estimation.model.arguments import numbers, stacked
 from inertial_estimation.model.representations import net_wrench
 
@@ -44,7 +47,9 @@ MIN_SPREAD = 0.5
 """Of proper accelerations along two axes [m/s^2]."""
 MAX_MISALIGNMENT = 0.5
 """[rad]."""
-ROBUST_ROUNDS = 3
+MIN_TOUCH = 0.02
+"""Smallest deviation of samples from the fit, over the load: a touch is six times as large."""
+START_SAMPLES, ROUNDS = 4, 2
 REACH = 0.05
 """Duration of a touch before and after its outliers [s]."""
 GRID_STEPS, SMOOTHING_REACH = 4, 4.0
@@ -54,6 +59,8 @@ MAX_LENGTH = 1e6
 MIN_GAP_PERIODS, MIN_SAMPLES = 4.0, 8
 COARSE_STEP, DELAY_TOLERANCE, DERIVATIVE_STEP = 0.002, 1e-7, 1e-4
 """Of the first search for a delay, of the last, and of the derivative by it [s]."""
+USUAL_GAIN_ERROR = 0.05
+"""Of an axis; residuals in which noise hides it show little of the errors of gains."""
 RANK_TOLERANCE, MIN_SIZE, EXACT = 1e-8, 1e-12, 1e-9
 """The last is the share of the spread of readings below which a residual is round-off."""
 
@@ -101,10 +108,19 @@ class ToolFit(NamedTuple):
     rms_without_delay: Array
     rms: Array
     """Residuals of the offset alone, with no delay, and of the fit, shape (6,) [N, Nm]."""
+    noise: Array
+    """Standard deviations of readings from one to the next, shape (6,) [N, Nm]."""
     residuals: Array
     """Of the fit at all samples that were compared, shape (n, 6) [N, Nm]."""
     used: Mask
     """Samples that were used; in the others something else acts, shape (n,)."""
+
+    def findings(self, subject: str) -> Iterator[Finding]:
+        """Yield the errors of a log that contradicts the rigid body."""
+        yield from contradictions(
+            subject, 'free motion of a tool', self.rms, self.rms_offset_only, self.noise,
+            float((~self.used).mean()),
+        )  # fmt: skip
 
     def calibration(self, before: SensorCalibration, date: str) -> SensorCalibration:
         """Return the calibration with this offset."""
@@ -154,8 +170,8 @@ def fit_tool(
     ModelError
         If the pose is none, or there are no angular velocities for an inertia.
     LogError
-        If the log is too short, does not turn enough, is disturbed most of the time, needs a
-        larger delay, or gives a negative mass or other axes of the IMU.
+        If the log is too short, does not turn enough, needs a larger delay, or gives a negative
+        mass or other axes of the IMU.
 
     """
     require_direction(direction)
@@ -193,10 +209,10 @@ def fit_tool(
             f'gravity in the frame of {name} spreads by {text} m/s^2 along its axes, two must '
             f'reach {MIN_SPREAD:g}'
         )
-    sizes = np.repeat(np.linalg.norm(measured.std(axis=0).reshape(2, 3), axis=1), 3)
-    start = sizes = np.maximum(sizes, MIN_SIZE)
-    weights, most = np.ones(len(times)), max_delay
-    at_once, rank = problem.solve(sizes, weights, 0.0)
+    loads = np.repeat(np.linalg.norm(measured.std(axis=0).reshape(2, 3), axis=1), 3)
+    sizes = loads = np.maximum(loads, MIN_SIZE)
+    used, most, delay = np.ones(len(times), dtype=bool), max_delay, 0.0
+    at_once, rank = problem.solve(sizes, used, 0.0)
     if rank < n + 6:
         raise LogError(
             f'the log determines {rank} of {n + 6} unknowns of the tool and offset of {name}',
@@ -206,19 +222,20 @@ def fit_tool(
         # Unlike rest, the motion must determine a delay.
         most *= bool(np.sqrt(problem.covariance(sizes, at_once, 0.0, True)[-1, -1]) < most)
     at_edge = False
-    for _ in range(ROBUST_ROUNDS):
-        delay = problem.best_delay(sizes, weights, most)
+    for _ in range(ROUNDS):
+        used = problem.undisturbed(sizes, MIN_TOUCH * loads, delay)
+        delay = problem.best_delay(sizes, used, most)
         at_edge |= abs(delay) == most > 0.0
-        residuals = problem.residuals(problem.solve(sizes, weights, delay)[0], delay)
-        sizes = np.maximum(scales(residuals), EXACT * start)
-        weights = huber_weights(residuals)
-    used = undisturbed(times, residuals, REACH)
-    weights = used.astype(np.float64)
-    delay = problem.best_delay(sizes, weights, most)
-    x, at_once = (problem.solve(sizes, weights, one)[0] for one in (delay, 0.0))
+        x = problem.solve(sizes, used, delay)[0]
+        left, signals = (
+            values[used] for values in (problem.residuals(x, delay), problem.signals(x, delay))
+        )
+        # Noise alone: an axis whose gain is wrong is not outvoted for that.
+        gains = (left * signals).sum(axis=0) / np.maximum((signals**2).sum(axis=0), MIN_SIZE)
+        sizes = np.maximum(scales(left - gains * signals), EXACT * loads)
+    x, at_once = (problem.solve(sizes, used, one)[0] for one in (delay, 0.0))
     blocks = np.unique(problem.blocks[used], return_inverse=True)[1]
     kept = problem._replace(times=times[used], measured=measured[used], blocks=blocks)
-    at_edge |= abs(delay) == most > 0.0
     # With wrong axes no delay fits, which shows without a delay as well.
     shown = (at_once, 0.0) if at_edge else (x, delay)
     if shown[0][0] <= 0.0:
@@ -237,7 +254,6 @@ def fit_tool(
             f"the streams fit best with a delay at the limit 'max_delay', {most:.3g} s",
             about=('max_delay',),
         )
-    require_mostly_undisturbed(int((~used).sum()), len(used), name)
     covariance = kept.covariance(sizes, x, delay, most > 0.0)
     deviations, mass, centre = np.sqrt(np.diag(covariance)), float(x[0]), x[1:4] / x[0]
     # c = h / m, to first order.
@@ -259,9 +275,21 @@ def fit_tool(
         rms_offset_only=measured[used].std(axis=0),
         rms_without_delay=np.sqrt((problem.residuals(at_once, 0.0)[used] ** 2).mean(axis=0)),
         rms=np.sqrt((residuals[used] ** 2).mean(axis=0)),
+        noise=scales(np.diff(readings, axis=0)) / np.sqrt(2.0),
         residuals=residuals,
         used=used,
     )
+
+
+def _solve(Y: Array, measured: Array, sizes: Array) -> tuple[Array, int]:
+    """Return the unknowns and the rank; Y (n, 6, p), measured (n, 6), sizes (6,) of residuals."""
+    rows = (Y / sizes[:, None]).reshape(6 * len(Y), -1)
+    lengths = np.linalg.norm(rows, axis=0)
+    lengths[lengths == 0.0] = 1.0
+    x, _, rank, _ = np.linalg.lstsq(
+        rows / lengths, (measured / sizes).ravel(), rcond=RANK_TOLERANCE
+    )
+    return x / lengths, int(rank)
 
 
 def _clean(what: str, times: Array, values: Array) -> tuple[Array, Array]:
@@ -350,29 +378,36 @@ class _Problem(NamedTuple):
         """Return the residuals of the readings, (n, 6) [N, Nm]."""
         return np.asarray(self.measured - self.regressor(delay) @ x)
 
-    def solve(self, sizes: Array, weights: Array, delay: float) -> tuple[Array, int]:
-        """Return the unknowns and the rank; sizes (6,) of residuals, weights (n,)."""
-        root = np.sqrt(weights)[:, None] / sizes
-        Y = (root[..., None] * self.regressor(delay)).reshape(root.size, -1)
-        lengths = np.linalg.norm(Y, axis=0)
-        lengths[lengths == 0.0] = 1.0
-        wanted = (root * self.measured).ravel()
-        x, _, rank, _ = np.linalg.lstsq(Y / lengths, wanted, rcond=RANK_TOLERANCE)
-        return x / lengths, int(rank)
+    def signals(self, x: Array, delay: float) -> Array:
+        """Return the wrenches of the tool, (n, 6) [N, Nm]."""
+        return np.asarray(self.regressor(delay)[..., :-6] @ x[:-6])
 
-    def best_delay(self, sizes: Array, weights: Array, most: float) -> float:
+    def solve(self, sizes: Array, used: Mask, delay: float) -> tuple[Array, int]:
+        """Return the unknowns and the rank; sizes (6,) of residuals, used (n,)."""
+        return _solve(self.regressor(delay)[used], self.measured[used], sizes)
+
+    def undisturbed(self, sizes: Array, least: Array, delay: float) -> Mask:
+        """Return the samples (n,) in which nothing acts on the body; least (6,): no touch."""
+        Y = self.regressor(delay)
+
+        def left_by(some: Indices | Mask) -> Array:
+            return np.asarray(self.measured - Y @ _solve(Y[some], self.measured[some], sizes)[0])
+
+        fits = consensus(left_by, len(Y), least, 1, START_SAMPLES)
+        return ~near(~fits, self.times, REACH)
+
+    def best_delay(self, sizes: Array, used: Mask, most: float) -> float:
         """Return the delay of the smallest residual, at most `most` either way [s]."""
         if most == 0.0:
             return 0.0
-        n = len(self.times)
-        few = np.unique(np.linspace(0, n - 1, min(n, MAX_SEARCHED)).astype(np.intp))
+        few = np.flatnonzero(used)
+        few = few[np.unique(np.linspace(0, len(few) - 1, MAX_SEARCHED).astype(np.intp))]
         part = self._replace(times=self.times[few], measured=self.measured[few])
-        root = (np.sqrt(weights[few])[:, None] / sizes)[..., None]
 
         def cost(delay: float) -> float:
             whole = np.concatenate([part.regressor(delay), part.measured[..., None]], axis=2)
             # The last diagonal element of the triangle is the norm of the residual.
-            stacked = (root * whole).reshape(6 * len(few), -1)
+            stacked = (whole / sizes[:, None]).reshape(6 * len(few), -1)
             triangle = np.asarray(np.linalg.qr(stacked, mode='r'))
             return abs(float(triangle[-1, -1]))
 
@@ -385,15 +420,34 @@ class _Problem(NamedTuple):
         return float(minimize_scalar(cost, bounds=bounds, method='bounded', options=options).x)
 
     def covariance(self, sizes: Array, x: Array, delay: float, delayed: bool) -> Array:
-        """Return the covariance of the unknowns and, last, of the delay if it is unknown."""
+        """
+        Return the covariance of the unknowns and, last, of the delay if it is unknown.
+
+        Each axis has an error of its gain as well, whose size is that of the residuals that such
+        errors explain beyond the noise of the blocks, for the forces and for the moments.
+        """
         Y, step = self.regressor(delay), DERIVATIVE_STEP
-        left = (self.measured - Y @ x) / sizes
+        left = ((self.measured - Y @ x) / sizes).reshape(-1, 1)
+        signals = self.signals(x, delay) / sizes
         if delayed:
             slope = (self.regressor(delay + step) - self.regressor(delay - step)) / (2.0 * step)
             Y = np.concatenate([Y, (slope @ x)[..., None]], axis=2)
         columns = (Y / sizes[:, None]).reshape(left.size, -1)
-        draws = np.repeat(self.blocks, 6)
-        return np.asarray(fit_by_blocks(columns, left.reshape(-1, 1), draws)[1][0])
+        by_gain = (signals[..., None] * np.eye(6)).reshape(left.size, 6)
+        draws, back = np.repeat(self.blocks, 6), np.linalg.pinv(columns)
+        of_gains = np.zeros((columns.shape[1],) * 2)
+        for gains in by_gain[:, :3], by_gain[:, 3:]:
+            taken = back @ gains
+            basis, values, _ = np.linalg.svd(gains - columns @ taken, full_matrices=False)
+            shown = basis.T @ left
+            likely = np.abs(shown[:, 0]) < MAX_MODEL_ERROR * values
+            basis, shown, energy = basis[:, likely], shown[likely], values[likely] ** 2
+            left = left - basis @ shown
+            noise = np.diagonal(covariances_by_blocks(basis, left, draws)[0]) / energy
+            squares = np.maximum(shown[:, 0] ** 2 / energy - noise, 0.0)
+            weights = 1.0 / (1.0 + noise / USUAL_GAIN_ERROR**2)
+            of_gains += weights @ squares / max(weights.sum(), 1.0) * taken @ taken.T
+        return np.asarray(fit_by_blocks(columns, left, draws)[1][0] + of_gains)
 
     def misalignment(self, x: Array, delay: float) -> float:
         """Return the angle between the IMU's axes and those that fit forces best [rad]."""

@@ -90,7 +90,7 @@ def finish(
     **units: str,
 ) -> None:
     """
-    Print results, and write them unless there is an error.
+    Print results, and write them unless there is an error that --accept does not accept.
 
     others: figures that are of no sensor; units: of figures, see `figures_table`.
     """
@@ -98,11 +98,13 @@ def finish(
     write_json(chosen.json, {**(others or {}), 'sensors': figures, 'findings': list(findings)})
     shown = [figures_table(name, one, **units) for name, one in figures.items()]
     show(*shown, *tables, *findings_lines(findings))
-    if errors := [str(one) for one in findings if one.level >= Level.ERROR]:
+    errors = [str(one) for one in findings if one.level >= Level.ERROR]
+    if errors and not chosen.accept:
         what = f"not written to '{chosen.out}'" if chosen.out else 'not usable'
         raise CalibrationError(f'{what}: {"; ".join(errors)}')
     if chosen.out is not None:
-        found = {name: one.calibration for name, one in results.items()}
+        notes = [f'accepted: {error}' for error in errors]
+        found = {name: one.calibration.noted(notes) for name, one in results.items()}
         write(chosen.out, robot, found, keeps=keeps)
 
 

@@ -138,8 +138,8 @@ def tool(chosen: argparse.Namespace) -> None:
         lines.append(f'time_offset of the IMU, if the FT sensor has none: {offset:.5f} s')
     result = Result(fit.calibration(before, iso_date(log.origin_ns)), figures)
     finish(
-        chosen, robot.name, {chosen.ft: result}, (), tables=lines, keeps=KEPT_SLOPES,
-        spreads='m/s^2',
+        chosen, robot.name, {chosen.ft: result}, [*fit.findings(chosen.ft)], tables=lines,
+        keeps=KEPT_SLOPES, spreads='m/s^2',
     )  # fmt: skip
 
 

@@ -44,17 +44,19 @@ BAG: Option = ('log', 'BAG', 'bag; a part of one as BAG@FROM:TO [s]')
 FT: Option = ('--ft', 'SENSOR', 'FT sensor', NEEDED)
 CALIBRATION: Option = ('--calibration', 'FILE', 'former calibration (default: of --config)')
 OUT: Option = ('--out', 'FILE', 'calibration file to write; its other sensors stay', OUTPUT)
+ACCEPT: Option = ('--accept', '', 'write it although the log contradicts its model', FLAG)
 BIAS: Option = (
     '--accelerometer-offset', ('X', 'Y', 'Z'), 'subtracted from accelerations [m/s^2]',
     NUMBER | {'nargs': 3},
 )  # fmt: skip
-OF_ROBOT = (ROBOT, CONFIG, CALIBRATION, OUT)
+OF_ROBOT = (ROBOT, CONFIG, CALIBRATION, OUT, ACCEPT)
 FTS: Option = ('--ft', 'SENSOR', 'FT sensors (default: all that can be calibrated)', NAMES)
 SUPPORT: Option = (
     '--support', 'FRAME', 'the only contact (default: fixed_link)', {'default': ''}
 )  # fmt: skip
 OF_SENSOR = (
-    FT, CALIBRATION, OUT, ('--robot-name', 'NAME', 'in the file that is written', {'default': ''}),
+    FT, CALIBRATION, OUT, ACCEPT,
+    ('--robot-name', 'NAME', 'in the file that is written', {'default': ''}),
     ('--temperature', 'T', 'of the sensor [degrees Celsius]', NUMBER | {'default': nan}),
 )  # fmt: skip
 OF_BODY = (

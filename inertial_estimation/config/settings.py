@@ -135,12 +135,26 @@ class ContactSettings(Group):
     frame: str = setting('', 'Link or frame of the URDF; empty: the name itself')
     kind: str = setting(
         'wrench',
-        'Unknowns of the contact; an axial force is along z',
-        choices=('wrench', 'force', 'axial_force', 'known'),
-    )
+        'Unknowns of the contact; unilateral, friction_cone and surface only push',
+        choices=(
+            'wrench', 'force', 'axial_force', 'unilateral', 'friction_cone', 'surface', 'known',
+        ),
+    )  # fmt: skip
     point: tuple[float, ...] = setting(
-        (0.0, 0.0, 0.0), 'Point of application of a force, in the frame [m]', sizes=(3,)
+        (0.0, 0.0, 0.0), 'Point of application of a force, centre of a surface, in the frame [m]',
+        sizes=(3,),
+    )  # fmt: skip
+    direction: tuple[float, ...] = setting(
+        (0.0, 0.0, 1.0), 'Direction of an axial force, or unit normal of a push, in the frame',
+        sizes=(3,),
+    )  # fmt: skip
+    friction: float = setting(
+        0.0, 'Coefficient of friction of a friction_cone or surface', range=(0.0, 100.0)
     )
+    size: tuple[float, ...] = setting(
+        (0.0, 0.0), 'Edges of the rectangle of a surface, along x and y of the frame [m]',
+        sizes=(2,),
+    )  # fmt: skip
     wrench: tuple[float, ...] = setting(
         (0.0,) * 6, 'Value of a known wrench, in and about the frame [N, Nm]', sizes=(6,)
     )

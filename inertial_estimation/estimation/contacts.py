@@ -7,8 +7,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from enum import Enum
+from enum import Enum, IntFlag
 from functools import cached_property
+from math import copysign, cos, hypot, inf, pi, sin
 
 import numpy as np
 
@@ -16,11 +17,43 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError, ShapeError
 
 ORIGIN = (0.0, 0.0, 0.0)
+Z_AXIS = (0.0, 0.0, 1.0)
+UNIT = 1e-3
+"""Error of the length of a unit vector, of which a file states a few digits."""
+
+
+class Limit(IntFlag):
+    """Limits that hold a contact which only pushes; 0: none."""
+
+    PUSH = 1
+    """It would pull."""
+    FRICTION = 2
+    """It would slide."""
+    EDGE = 4
+    """Its centre of pressure would leave the rectangle."""
+    TWIST = 8
+    """It would turn about its normal."""
+
+
+_EDGES = 8
+"""Of the cone inside the one of friction."""
+_FACETS = [(2 * k + 1) * pi / _EDGES for k in range(_EDGES)]
+# Unknowns over their scales are at most the normal force: the tangential ones, then the moments.
+_CONE = (
+    (Limit.PUSH, Z_AXIS),
+    *((Limit.FRICTION, (cos(a), sin(a), cos(pi / _EDGES))) for a in _FACETS),
+)
+_SURFACE = (
+    *((limit, (*row, 0.0, 0.0, 0.0)) for limit, row in _CONE),
+    *((Limit.EDGE, (*Z_AXIS, sign, 0.0, 0.0)) for sign in (1.0, -1.0)),
+    *((Limit.EDGE, (*Z_AXIS, 0.0, sign, 0.0)) for sign in (1.0, -1.0)),
+    *((Limit.TWIST, (*Z_AXIS, 0.0, 0.0, sign)) for sign in (1.0, -1.0)),
+)
 
 
 class ContactKind(str, Enum):
     """
-    The unknowns of a contact; a kind is equal to its name.
+    The unknowns of a contact, and what limits them; a kind is equal to its name.
 
     Attributes
     ----------
@@ -28,27 +61,52 @@ class ContactKind(str, Enum):
         Their number.
     has_point : bool
         True if they depend on the point of the contact.
+    limits : tuple of (Limit, tuple of float)
+        Inequalities ``row . unknowns >= 0``, the unknowns over their scales.
 
     """
 
     unknowns: int
     has_point: bool
+    limits: tuple[tuple[Limit, tuple[float, ...]], ...]
     WRENCH = 'wrench', 6
     """Force and torque."""
     FORCE = 'force', 3, True
     """A pure force at the point of the contact."""
     AXIAL_FORCE = 'axial_force', 1, True
     """A pure force at the point along the direction of the contact, of either sign."""
+    UNILATERAL = 'unilateral', 1, True, ((Limit.PUSH, (1.0,)),)
+    """A pure force at the point that only pushes, along the direction."""
+    FRICTION_CONE = 'friction_cone', 3, True, _CONE
+    """A pure force at the point that pushes along the direction, within a cone of friction."""
+    SURFACE = 'surface', 6, True, _SURFACE
+    """A rectangle about the point, such as a sole, that pushes along the direction and rubs."""
     KNOWN = 'known', 0
     """Nothing: the contact states its wrench."""
 
-    def __new__(cls, name: str, unknowns: int, has_point: bool = False) -> ContactKind:
+    def __new__(
+        cls,
+        name: str,
+        unknowns: int = 0,
+        has_point: bool = False,
+        limits: tuple[tuple[Limit, tuple[float, ...]], ...] = (),
+    ) -> ContactKind:
         kind = str.__new__(cls, name)
-        kind._value_, kind.unknowns, kind.has_point = name, unknowns, has_point
+        kind._value_, kind.unknowns, kind.has_point, kind.limits = (
+            name,
+            unknowns,
+            has_point,
+            limits,
+        )
         return kind
 
     def __str__(self) -> str:
         return str(self.value)
+
+    @property
+    def limit_rows(self) -> Array:
+        """The factors of the unknowns in the limits, shape (n_limits, unknowns)."""
+        return np.array([row for _, row in self.limits]).reshape(-1, self.unknowns)
 
     def basis(self, point: tuple[float, ...], direction: tuple[float, ...]) -> Array:
         """
@@ -59,11 +117,26 @@ class ContactKind(str, Enum):
         if self is ContactKind.WRENCH:
             return np.eye(6)
         forces = np.eye(3, self.unknowns)
-        if self is ContactKind.AXIAL_FORCE:
+        if self.unknowns == 1:
             forces[:, 0] = direction
+        elif self.limits:
+            forces = rotation_to(direction)
         x, y, z = point
         hat = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-        return np.concatenate([forces, hat @ forces])
+        columns = np.concatenate([forces, hat @ forces])
+        if self is ContactKind.SURFACE:
+            columns = np.hstack([columns, np.concatenate([np.zeros((3, 3)), forces])])
+        return columns
+
+
+def rotation_to(direction: tuple[float, ...]) -> Array:
+    """Return the rotation (3, 3) whose third axis is a unit vector [Duff et al. 2017]."""
+    x, y, z = direction
+    sign = copysign(1.0, z)
+    a = -1.0 / (sign + z)
+    b = x * y * a
+    axes = (1.0 + sign * x * x * a, sign * b, -sign * x), (b, sign + y * y * a, -y), direction
+    return np.array(axes).T
 
 
 @dataclass(frozen=True)
@@ -82,27 +155,36 @@ class Contact:
     point : tuple of float
         Where a force acts, in the frame [m].
     direction : tuple of float
-        Direction of an axial force, in the frame; normalised here.
+        In the frame: direction of an axial force, normalised here, or the unit normal along which
+        the environment pushes.
     wrench : tuple of float
         The known wrench [force; torque], in and about the frame [N, Nm].
     name : str
         Name in outputs; the frame's name by default.
+    friction : float
+        Coefficient of friction of a friction cone or surface.
+    size : tuple of float
+        Edges of the rectangle of a surface about the point, along x and y of the frame if the
+        direction is along z [m].
 
     Raises
     ------
     ModelError
-        If the kind is unknown, a number is not finite, or the direction is zero.
+        If the kind is unknown, a number is not finite, the direction is zero or no unit normal,
+        the friction is not positive or the rectangle is empty where the kind needs them.
     ShapeError
-        If point, direction or wrench has the wrong length.
+        If point, direction, wrench or size has the wrong length.
 
     """
 
     frame: str
     kind: ContactKind = ContactKind.WRENCH
     point: tuple[float, ...] = ORIGIN
-    direction: tuple[float, ...] = (0.0, 0.0, 1.0)
+    direction: tuple[float, ...] = Z_AXIS
     wrench: tuple[float, ...] = (0.0,) * 6
     name: str = ''
+    friction: float = 0.0
+    size: tuple[float, ...] = (0.0, 0.0)
     _hash: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
@@ -113,35 +195,53 @@ class Contact:
             kinds = ', '.join(ContactKind)
             raise ModelError(f"contact '{self.frame}': kind '{self.kind}' is none of {kinds}")
         object.__setattr__(self, 'kind', kind)
-        for key, size in (('point', 3), ('direction', 3), ('wrench', 6)):
+        sizes = {'point': 3, 'direction': 3, 'wrench': 6, 'size': 2, 'friction': 1}
+        for key, size in sizes.items():
             given = getattr(self, key)
             try:
-                values = tuple(float(value) for value in given)
+                values = tuple(float(value) for value in (given if size > 1 else (given,)))
             except (TypeError, ValueError):
                 values = (np.nan,) * size
             if len(values) != size:
                 raise ShapeError(f'{key} of contact {self.frame}', (size,), (len(values),))
             if not np.isfinite(values).all():
                 raise ModelError(f"contact '{self.frame}': {key} {given} is not finite numbers")
-            object.__setattr__(self, key, values)
+            object.__setattr__(self, key, values if size > 1 else values[0])
         length = float(np.linalg.norm(self.direction))
         if length == 0.0:
             raise ModelError(f"contact '{self.frame}': the direction is zero")
         object.__setattr__(self, 'direction', tuple(value / length for value in self.direction))
+        needed = {limit for limit, _ in kind.limits}
+        for limit, what, value, is_good in (
+            (Limit.PUSH, 'length of the direction', length, abs(length - 1.0) <= UNIT),
+            (Limit.FRICTION, 'friction', self.friction, 0.0 < self.friction < inf),
+            (Limit.EDGE, 'size', self.size, min(self.size) > 0.0),
+        ):
+            if limit in needed and not is_good:
+                raise ModelError(
+                    f"contact '{self.frame}' of kind {kind}: {what} {value} is not "
+                    f'{"1" if limit is Limit.PUSH else "positive"}'
+                )
         object.__setattr__(self, 'name', self.name or self.frame)
-        fields = (self.frame, self.kind, self.point, self.direction, self.wrench, self.name)
-        object.__setattr__(self, '_hash', hash(fields))
+        object.__setattr__(self, '_hash', hash(self._key()))
+
+    def _key(self) -> tuple[object, ...]:
+        return (
+            self.frame, self.kind, self.point, self.direction, self.wrench, self.name,
+            self.friction, self.size,
+        )  # fmt: skip
 
     def __hash__(self) -> int:
         """Return the hash computed once: contacts are looked up at every step."""
         return self._hash
 
-    def moved(self, point: tuple[float, ...]) -> Contact:
-        """Return the same contact at another point (3,) [m]; unchecked, faster than `replace`."""
+    def moved(
+        self, point: tuple[float, ...], direction: tuple[float, ...] | None = None
+    ) -> Contact:
+        """Return the same contact elsewhere (3,) [m]; unchecked, faster than `replace`."""
         moved = object.__new__(Contact)
-        fields = (self.frame, self.kind, point, self.direction, self.wrench, self.name)
-        names = ('frame', 'kind', 'point', 'direction', 'wrench', 'name')
-        moved.__dict__.update(zip(names, fields), _hash=hash(fields))
+        moved.__dict__.update(self.__dict__, point=point, direction=direction or self.direction)
+        moved.__dict__['_hash'] = hash(moved._key())
         return moved
 
     @property
@@ -151,8 +251,24 @@ class Contact:
 
     @cached_property
     def at_origin(self) -> Contact:
-        """The same contact at the origin of its frame, for which plans are made."""
-        return self if self.point == ORIGIN else replace(self, point=ORIGIN)
+        """The same contact at the origin of its frame along z, for which plans are made."""
+        is_there = self.point == ORIGIN and self.direction == Z_AXIS
+        return self if is_there else replace(self, point=ORIGIN, direction=Z_AXIS)
+
+    def scales(self, length_scale: float) -> Array:
+        """
+        Return the sizes of the unknowns that count alike, (unknowns,): 1 N, and moments.
+
+        Of contacts that push: what 1 N of normal force holds at most by friction and rectangle.
+        """
+        if not self.kind.limits:
+            return np.repeat([1.0, length_scale], 3)[: self.unknowns]
+        if self.unknowns == 1:
+            return np.ones(1)
+        half_x, half_y = 0.5 * self.size[0], 0.5 * self.size[1]
+        twist = self.friction * hypot(half_x, half_y)
+        scales = np.array([self.friction, self.friction, 1.0, half_y, half_x, twist])
+        return scales[: self.unknowns]
 
     def basis(self) -> Array:
         """Return the wrenches of unit unknowns in and about the frame, shape (6, unknowns)."""
@@ -181,7 +297,7 @@ class ContactSet:
         In the order of the results.
     assumed : tuple of bool
         True for defaults: they give way to a contact that is reported in their submodel, and
-        where submodels merge to the first of them.
+        where submodels merge to the first of them, unless both only push.
 
     """
 

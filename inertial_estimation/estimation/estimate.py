@@ -33,6 +33,8 @@ class Quality(IntFlag):
     """NaN: a joint or IMU that it depends on is missing."""
     ABSENT = 32
     """NaN, in tables of whole logs: this contact was not there at that instant."""
+    UNLIMITED = 64
+    """It breaks the limits of contacts that only push: the solver found nothing within them."""
 
 
 class WrenchEstimate(NamedTuple):
@@ -70,6 +72,8 @@ class WrenchEstimate(NamedTuple):
     """`Quality` of each external torque, shape (n_joints,)."""
     submodel_quality: Flags
     """`Quality` of each residual, shape (n_submodels,)."""
+    limits: Flags
+    """`Limit` that holds each contact, against the least squares, shape (n_contacts,)."""
     used_imus: NDArray[np.bool_]
     """IMUs that were used, shape (n_imus,)."""
     used_fts: NDArray[np.bool_]

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.estimation.balance import Balance
-from inertial_estimation.estimation.contacts import Contact, noise_scale
+from inertial_estimation.estimation.contacts import Contact, ContactKind, noise_scale
 from inertial_estimation.estimation.dynamics import Dynamics
-from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.estimation.estimate import Flags, Quality
 from inertial_estimation.estimation.faults import Faults, Qualities, own_rows
 from inertial_estimation.estimation.link_motion import MotionPlan
 from inertial_estimation.model.robot import Robot
@@ -59,7 +59,7 @@ class Split:
     columns: Array
     """Unit wrenches in these frames, shape (n, n_columns, 6)."""
     scales: Array
-    """Factors of the unknowns' wrenches, (n, unknowns, 1): 1 of forces, else a length [m]."""
+    """Factors of the unknowns' wrenches, `Contact.scales`, shape (n, unknowns, 1)."""
     unknowns: int
     """Number of unknowns of each submodel."""
     noise: Array | None
@@ -70,6 +70,12 @@ class Split:
     """Contacts of each submodel among the active ones."""
     starts: tuple[Indices, ...]
     """First unknown of each of these contacts among those of the submodel."""
+    limits: Array
+    """Factors of the unknowns in sums that are not negative, shape (n, n_limits, unknowns)."""
+    limited: Indices
+    """Active contact of each of these, shape (n, n_limits)."""
+    limit_flags: Flags
+    """`Limit` of each, shape (n, n_limits)."""
 
 
 def find_splits(
@@ -80,20 +86,22 @@ def find_splits(
     length_scale: float,
 ) -> tuple[Split, ...]:
     """Group the submodels that have to be split by the size of their problem; length_scale [m]."""
-    groups: dict[tuple[int, int], list[int]] = {}
+    groups: dict[tuple[int, int, int], list[int]] = {}
     for s, contacts in sharing.items():
         n_sensors = max(1, len(balance.submodels[s].sensors))
-        size = sum(used[c].unknowns for c in contacts), n_sensors
+        n_limits = sum(len(used[c].kind.limits) for c in contacts)
+        size = sum(used[c].unknowns for c in contacts), n_sensors, n_limits
         groups.setdefault(size, []).append(s)
     noise = noise_scale(length_scale)
     found = []
     for rows in groups.values():
         reference, places, columns, scales, owners, starts = [], [], [], [], [], []
+        kinds = [[used[c].kind for c in sharing[s]] for s in rows]
+        limits = [_block_diagonal([kind.limit_rows for kind in own]) for own in kinds]
         for s in rows:
             sensors = balance.submodels[s].sensors
             units = np.vstack([used[c].basis().T for c in sharing[s]])
-            is_force = units[:, :3].any(axis=1, keepdims=True)
-            scales.append(np.where(is_force, 1.0, length_scale))
+            scales.append(np.hstack([used[c].scales(length_scale) for c in sharing[s]])[:, None])
             sizes = [used[c].unknowns for c in sharing[s]]
             owners.append(np.repeat(sharing[s], sizes))
             starts.append(np.cumsum([0, *sizes[:-1]]))
@@ -119,9 +127,25 @@ def find_splits(
             owner=owned.astype(np.float64),
             members=tuple(sharing[s] for s in rows),
             starts=tuple(starts),
-        )
+            limits=np.array(limits),
+            limited=np.array([np.repeat(sharing[s], [len(kind.limits) for kind in own])
+                              for s, own in zip(rows, kinds)]),
+            limit_flags=np.array([[limit for kind in own for limit, _ in kind.limits]
+                                  for own in kinds], dtype=np.uint8),
+        )  # fmt: skip
         found.append(split)
     return tuple(found)
+
+
+def _block_diagonal(blocks: Sequence[Array]) -> Array:
+    """Return blocks (m_k, n_k) along a diagonal; SciPy would be a third of the start of a node."""
+    found = np.zeros(np.sum([block.shape for block in blocks], axis=0))
+    row = column = 0
+    for block in blocks:
+        m, n = block.shape
+        found[row : row + m, column : column + n] = block
+        row, column = row + m, column + n
+    return found
 
 
 LOST = Quality.MISSING | Quality.DROPPED
@@ -160,6 +184,8 @@ class Plan:
     missing_joints: Mask
     used_imus: Mask
     used_fts: Mask
+    no_limits: Flags
+    """No `Limit` of any contact, shape (n_contacts,)."""
     exact: bool
     """Every submodel has just one contact, a full wrench."""
     complete: bool
@@ -185,7 +211,9 @@ def build_plan(
     owners = balance.contact_submodel
     unknowns = np.array([contact.unknowns for contact in used], dtype=np.intp)
     carriers = [np.flatnonzero((owners == s) & (unknowns > 0)) for s in range(n_submodels)]
-    alone = np.array([len(rows) == 1 and unknowns[rows[0]] == 6 for rows in carriers], dtype=bool)
+    alone = np.array(
+        [len(c) == 1 and used[c[0]].kind is ContactKind.WRENCH for c in carriers], dtype=bool
+    )
     sharing = {s: rows for s, rows in enumerate(carriers) if len(rows) and not alone[s]}
     known = np.flatnonzero(unknowns == 0)
     exact = bool(alone.all()) and not len(known)
@@ -194,7 +222,8 @@ def build_plan(
     ranks = np.zeros(len(robot.submodels), dtype=np.int64)
     ranks[residual_rows[alone]] = 6
     used_imus, used_fts = motion.used.copy(), ~faults.fts
-    for shown in (ranks, used_imus, used_fts):
+    no_limits = np.zeros(len(contacts), dtype=np.uint8)
+    for shown in (ranks, used_imus, used_fts, no_limits):
         shown.flags.writeable = False
     directions = [s.direction * on for s, on in zip(robot.ft_sensors, used_fts, strict=True)]
     return Plan(
@@ -216,6 +245,7 @@ def build_plan(
         missing_joints=faults.joints,
         used_imus=used_imus,
         used_fts=used_fts,
+        no_limits=no_limits,
         exact=exact,
         complete=len(residual_rows) == len(robot.submodels)
         and not any((flags & LOST).any() for flags in quality),

@@ -98,19 +98,28 @@ class PlanCache:
 def _trusted(
     robot: Robot, submodels: Sequence[Submodel], contacts: ContactSet, links: Sequence[int]
 ) -> list[int]:
-    """Return the contacts that stay: reported ones, and the assumed ones of other submodels."""
+    """
+    Return the contacts that stay: reported ones, and the assumed ones of other submodels.
+
+    Where submodels merge the first assumed contact stays, and others beside it that only push,
+    if it does too: that both feet stand is more than the sensors tell.
+    """
     own = {k: s for s, submodel in enumerate(robot.submodels) for k in submodel.links}
     merged = {k: s for s, submodel in enumerate(submodels) for k in submodel.links}
-    first: dict[int, int] = {}
+    first: dict[int, tuple[int, bool]] = {}
     reported = set()
     for contact, assumed, k in zip(contacts.contacts, contacts.assumed, links, strict=True):
         if contact.unknowns and assumed:
-            first.setdefault(merged[k], own[k])
+            first.setdefault(merged[k], (own[k], bool(contact.kind.limits)))
         elif contact.unknowns:
             reported.add(merged[k])
     stays = []
     for c, (contact, k) in enumerate(zip(contacts.contacts, links, strict=True)):
         gives_way = contact.unknowns and contacts.assumed[c]
-        if not gives_way or (merged[k] not in reported and first[merged[k]] == own[k]):
+        if not gives_way:
             stays.append(c)
+        elif merged[k] not in reported:
+            nearest, pushes = first[merged[k]]
+            if nearest == own[k] or (pushes and contact.kind.limits):
+                stays.append(c)
     return stays

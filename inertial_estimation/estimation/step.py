@@ -8,7 +8,8 @@ A wrench is split among several contacts by least squares [T section 4.5.3], wei
 of the submodel's own FT sensors: force noise 1, moment noise ``length_scale``, each at its own
 sensor, or at the root link without any. Of all solutions the shortest is taken, moments divided by
 the same length. Combinations of unknowns that show in the sensors by less than ``rank_tolerance``
-are left at zero, as noise would be blown up by more than its inverse.
+are left at zero, as noise would be blown up by more than its inverse. Contacts that only push
+then change the answer where it breaks their limits (`contact_limits`).
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Indices
+from inertial_estimation.estimation.contact_limits import ContactLimits
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
-from inertial_estimation.estimation.plan import LOST, Plan, Split
+from inertial_estimation.estimation.plan import LOST, Plan
 from inertial_estimation.model.spatial import compose, cross_matrix, to_child, to_parent
 
-UNDETERMINED = np.uint8(Quality.UNDETERMINED)
+UNDETERMINED, UNLIMITED = np.uint8(Quality.UNDETERMINED), np.uint8(Quality.UNLIMITED)
 NEARLY = 1e-12
 """Determined is what holds less than the root of this of any undetermined combination."""
 ROUND_OFF = 1e-12
@@ -34,8 +36,6 @@ ROUND_OFF = 1e-12
 class Solution(NamedTuple):
     """Unknowns that explain a wrench."""
 
-    unknowns: Array
-    """In newtons, shape (..., n)."""
     rank: NDArray[np.int64]
     """Number of combinations of the unknowns that the wrench determines, shape (...)."""
     determined: NDArray[np.bool_]
@@ -45,6 +45,12 @@ class Solution(NamedTuple):
     True if some combination was left at zero although it shows a little, shape (...). Its part of
     the wrench is missing then, also where the single unknowns do not matter.
     """
+    unknowns: Array
+    """In newtons, shape (..., n)."""
+    axes: Array
+    """Combinations of the unknowns, as columns, shape (..., n, min(n, 6))."""
+    shown: Array
+    """What one newton of each shows in the sensors, over their noise, (..., min(n, 6))."""
 
 
 class Step:
@@ -92,7 +98,8 @@ class Step:
             [(plan.active[m], n, held[..., m]) for m, n in zip(split.members, split.starts)]
             for split in plan.splits
         ]
-        flags = (plan.ranks, *plan.quality, plan.used_imus, plan.used_fts)
+        self._limits = [ContactLimits(split.limits) for split in plan.splits]
+        flags = (plan.ranks, *plan.quality, plan.no_limits, plan.used_imus, plan.used_fts)
         self._flags: tuple[Any, ...] = tuple(np.broadcast_to(a, (*lead, len(a))) for a in flags)
 
     def place(self, contacts: tuple[Contact, ...]) -> None:
@@ -177,19 +184,22 @@ class Step:
         external[..., plan.single, :] = totals[..., plan.single_rows, :]
         if not plan.splits:
             return self._flags
-        flags = (flag.copy() for flag in self._flags[:5])
-        ranks, contact, torque, load, submodel = flags
+        flags = (flag.copy() for flag in self._flags[:6])
+        ranks, contact, torque, load, submodel, limits = flags
         for k, (split, columns) in enumerate(zip(plan.splits, self.columns)):
-            solution = self._split(split, columns, totals)
+            solution = self._split(k, columns, totals, contact, limits)
             rows = plan.residual_rows[split.rows]
             ranks[..., rows] = solution.rank
             submodel[..., rows] |= solution.left_out * UNDETERMINED
             if not solution.determined.all():
                 self._mark(k, solution, contact, (torque, load))
-        return ranks, contact, torque, load, submodel, *self._flags[5:]
+        return ranks, contact, torque, load, submodel, limits, *self._flags[6:]
 
-    def _split(self, split: Split, local: Array, totals: Array) -> Solution:
-        """Share the sums of some submodels out among their contacts."""
+    def _split(
+        self, number: int, local: Array, totals: Array, contact: Flags, limits: Flags
+    ) -> Solution:
+        """Share the sums of some submodels out among their contacts, within their limits."""
+        split = self.plan.splits[number]
         n, n_columns = split.frames.shape
         at = self._view(split.frames.reshape(-1))
         local = np.broadcast_to(local.reshape(-1, 6), (*self._lead, n * n_columns, 6))
@@ -201,10 +211,27 @@ class Step:
         last = 1 + split.unknowns
         noise = seen[..., last:, :] if split.noise is None else split.noise
         solution = split_wrench(seen[..., 0, :], seen[..., 1:last, :], noise, self._rank_tolerance)
+        for place in self._limits[number].broken(solution.unknowns):
+            self._keep_limits(number, place, solution, contact, limits)
         parts = solution.unknowns[..., None] * columns[..., : split.unknowns, :]
         parts = parts.reshape(*self._lead, n * split.unknowns, 6)
         self._external += np.matmul(split.owner, parts)
         return solution
+
+    def _keep_limits(
+        self, number: int, at: tuple[int, ...], solution: Solution, contact: Flags, limits: Flags
+    ) -> None:
+        """Replace the unknowns of an instant and submodel, and mark the contacts that are held."""
+        split, active, instant, k = self.plan.splits[number], self.plan.active, at[:-1], at[-1]
+        found = self._limits[number].keep(
+            k, solution.unknowns[at], solution.axes[at], solution.shown[at]
+        )
+        if found is None:
+            contact[instant][active[split.members[k]]] |= UNLIMITED
+            return
+        solution.unknowns[at], held = found
+        kinds = split.limit_flags[k, held]
+        np.bitwise_or.at(limits[instant], active[split.limited[k, held]], kinds)
 
     def _mark(
         self, number: int, solution: Solution, contact: Flags, torques: tuple[Flags, Flags]
@@ -272,4 +299,4 @@ def split_wrench(total: Array, columns: Array, noise: Array, rank_tolerance: flo
     image = (vt @ white_total[..., None])[..., 0]
     determined = (u * u * kept[..., None, :]).sum(axis=-1)
     unknowns = (u @ (inverse * image)[..., None])[..., 0]
-    return Solution(unknowns, kept.sum(axis=-1), determined > 1.0 - NEARLY, left_out)
+    return Solution(kept.sum(axis=-1), determined > 1.0 - NEARLY, left_out, unknowns, u, s)

@@ -73,7 +73,8 @@ class WrenchEstimator:
         With FT sensors, and with a fixed link or at least one IMU.
     contacts : iterable of Contact
         Default contacts, most trusted first: where submodels merge, only the first one of them
-        stays. A submodel without contact is taken to be free; its external wrench is its residual.
+        stays, or all that only push if the first does. A submodel without contact is taken to be
+        free; its external wrench is its residual.
     calibration : FtCalibration, optional
         From raw readings to wrenches. Default: they are wrenches.
     length_scale : float

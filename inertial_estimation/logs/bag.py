@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 BAG_VERSION: Final = 8
 """For Humble and later."""
 NANOSECONDS = 1e-9
+PIECE = 40_000
+"""Messages that are read and decoded at once; some seconds of a robot, some megabytes."""
 
 
 class BagTopic(NamedTuple):
@@ -75,6 +77,23 @@ class BagReader(AbstractContextManager['BagReader']):
 
     def messages(self, topics: Iterable[str]) -> Iterator[BagMessage]:
         """Yield the messages of some topics in the order of their recording."""
+        for connection, recorded_ns, data in self._raw(topics):
+            yield BagMessage(connection.topic, recorded_ns, bytes(data))
+
+    def pieces(self, topics: Iterable[str]) -> Iterator[dict[str, tuple[list[bytes], list[int]]]]:
+        """Yield messages by topic, with their places in the order of recording, in pieces."""
+        piece: dict[str, tuple[list[bytes], list[int]]] = {}
+        for place, (connection, _, data) in enumerate(self._raw(topics)):
+            if (found := piece.get(connection.topic)) is None:
+                found = piece[connection.topic] = [], []
+            found[0].append(data)
+            found[1].append(place)
+            if place % PIECE == PIECE - 1:
+                yield piece
+                piece = {}
+        yield piece
+
+    def _raw(self, topics: Iterable[str]) -> Iterator[tuple[Connection, int, bytes]]:
         from rosbags.rosbag2 import ReaderError
 
         wanted = set(topics)
@@ -82,8 +101,7 @@ class BagReader(AbstractContextManager['BagReader']):
         if not connections:
             return
         try:
-            for connection, recorded_ns, data in self._reader.messages(connections):
-                yield BagMessage(connection.topic, recorded_ns, bytes(data))
+            yield from self._reader.messages(connections)
         except (ReaderError, OSError) as error:
             raise LogError(f"'{self.path}' is damaged: {error}") from error
 

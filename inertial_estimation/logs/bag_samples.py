@@ -13,33 +13,27 @@ from collections.abc import Iterator
 from dataclasses import replace
 from heapq import heappop, heappush
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.configured_estimator import build_calibration
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.logs.array_samples import HELD_NS, ArraySamples, Irregular, touches_of
 from inertial_estimation.logs.bag import BagReader, deserialize, resolve
-from inertial_estimation.logs.log import Log, Progress, Touches
+from inertial_estimation.logs.log import Log, Progress
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.router import Router, Source
 
 MESSAGES_PER_TICK = 2000
-HELD_NS = 1_000_000_000
-"""For which readings wait for others with earlier stamps [ns]."""
 
 
 def read_bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progress) -> Log:
     """Return the samples that the node would have made of messages in time."""
-    assembly = LogAssembler(robot, settings)
-    router = Router(
-        settings, robot, assembly, assembly.contacts.push, deserialize, resolve=resolve,
-        strict=True,
-    )  # fmt: skip
     needs = build_calibration(settings, robot).needs_temperature
     for sensor, needed in zip(robot.ft_sensors, needs, strict=True):
         if needed and not settings.ft_of(sensor.name).temperature_topic:
@@ -48,27 +42,75 @@ def read_bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Pr
                 'temperature coefficients'
             )
     with BagReader(path) as reader:
-        topics: dict[str, int] = {}
-        for source in router.sources:
-            optional = source.kind == 'contacts' or (
-                source.kind == 'temperature' and not needs[source.index]
-            )
-            if not optional or source.topic in reader.topics:
-                topics[source.topic] = reader.require(source.topic, source.type).n_messages
+        bag = _Bag(reader, robot, settings, needs, progress)
+        log = bag.read_arrays() if ArraySamples.covers(settings) else None
+        if log is None:
+            log = bag.read_messages()
+    progress('reading', 1.0)
+    return log
+
+
+class _Bag(NamedTuple):
+    """A bag that is open, and what is wanted of it."""
+
+    reader: BagReader
+    robot: Robot
+    settings: EstimatorSettings
+    needs: Mask
+    """FT sensors whose temperature is needed, (n_fts,)."""
+    progress: Progress
+
+    def read_arrays(self) -> Log | None:
+        """Return the log, made of whole streams; None: its messages are needed one by one."""
+        assembly, router, topics = self._assembly()
+        streams = ArraySamples(router, self.robot, self.settings)
+        read, total = 0, sum(topics.values())
+        try:
+            for piece in self.reader.pieces(topics):
+                streams.add(piece)
+                read += sum(len(data) for data, _ in piece.values())
+                self.progress('reading', read / max(total, 1))
+            return self._finished(streams.log(), router)
+        except Irregular:
+            return None
+
+    def read_messages(self) -> Log:
+        """Return the log, made of one message after the other, as in the node."""
+        assembly, router, topics = self._assembly()
         total, read = sum(topics.values()), _Order(router)
-        for k, message in enumerate(reader.messages(topics)):
+        for k, message in enumerate(self.reader.messages(topics)):
             for source, reading in read.add(message.topic, message.data):
                 assembly.keep(router.take(source, reading))
             if k % MESSAGES_PER_TICK == 0:
-                progress('reading', k / total)
+                self.progress('reading', k / total)
         for source, reading in read.rest():
             assembly.keep(router.take(source, reading))
-    progress('reading', 1.0)
-    if not assembly.samples:
-        topic = resolve(settings.joint_states.topics[0])
-        raise LogError(f"topic '{topic}' reports none of the joints that are estimated")
-    problems = {one.name: dict(one.problems) for one in router.sources if one.problems}
-    return replace(assembly.log(), problems=problems, late=read.late)
+        if not assembly.samples:
+            topic = resolve(self.settings.joint_states.topics[0])
+            raise LogError(f"topic '{topic}' reports none of the joints that are estimated")
+        return self._finished(replace(assembly.log(), late=read.late), router)
+
+    def _assembly(self) -> tuple[LogAssembler, Router, dict[str, int]]:
+        """Return a new assembler, its router, and the topics with their numbers of messages."""
+        settings, robot, reader = self.settings, self.robot, self.reader
+        assembly = LogAssembler(robot, settings)
+        router = Router(
+            settings, robot, assembly, assembly.contacts.push, deserialize, resolve=resolve,
+            strict=True,
+        )  # fmt: skip
+        topics: dict[str, int] = {}
+        for source in router.sources:
+            optional = source.kind == 'contacts' or (
+                source.kind == 'temperature' and not self.needs[source.index]
+            )
+            if not optional or source.topic in reader.topics:
+                topics[source.topic] = reader.require(source.topic, source.type).n_messages
+        return assembly, router, topics
+
+    def _finished(self, log: Log, router: Router) -> Log:
+        """Return the log with the problems of its messages."""
+        problems = {one.name: dict(one.problems) for one in router.sources if one.problems}
+        return replace(log, problems=problems)
 
 
 class _Order:
@@ -138,13 +180,10 @@ class LogAssembler(SampleAssembler):
 
     def log(self) -> Log:
         """Return the log."""
-        problems = dict(self.contacts.problems)
-        if dropped := self.contacts.statistics().dropped:
-            problems['more contacts at a time than allowed'] = dropped
         return Log(
             SampleBatch.stack(self.samples),
             self._origin_ns or self.samples[0].stamp_ns,
             self.statistics(),
-            Touches.of(self._present, problems, self.contacts.senders.ever_slow),
+            touches_of(self._present, self.contacts),
             self.rates(),
         )

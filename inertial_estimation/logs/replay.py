@@ -166,20 +166,21 @@ def _joined(
     places = list(columns)
     wrenches = np.full((len(order), len(columns), 6), np.nan)
     quality = np.full((len(order), len(columns)), Quality.ABSENT, dtype=np.uint8)
+    limits = np.zeros_like(quality)
     start = 0
     for part in parts:
         rows = slice(start, start := start + len(part.torques))
         taken = [places.index(contact.name) for contact in part.contacts]
         wrenches[rows, taken] = part.wrenches
-        quality[rows, taken] = part.contact_quality
+        quality[rows, taken], limits[rows, taken] = part.contact_quality, part.limits
     joined: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts])[order]
         for name in _ARRAYS
-        if name not in ('wrenches', 'contact_quality')
+        if name not in ('wrenches', 'contact_quality', 'limits')
     }
     return WrenchEstimate(
         contacts=tuple(columns.values()), wrenches=wrenches[order],
-        contact_quality=quality[order], **joined,
+        contact_quality=quality[order], limits=limits[order], **joined,
     )  # fmt: skip
 
 

@@ -203,6 +203,7 @@ def _results(
         contacts=contacts,
         wrenches=batch.wrenches[k, there],
         contact_quality=batch.contact_quality[k, there],
+        limits=batch.limits[k, there],
     )
     deviations = None
     if found is not None and m is not None:

@@ -167,34 +167,34 @@ class MomentumStatus:
 
 
 class CycleStatus:
-    """Intervals and durations of the cycles since the last status."""
+    """Intervals, durations and ages of the cycles since the last status."""
 
     def __init__(self) -> None:
         self._intervals: list[int] = []
-        self._durations: list[float] = []
+        self._times: list[tuple[float, float]] = []
         self._last_ns, self._usual, self._missed = 0, float('nan'), 0
 
     def restart(self) -> None:
         """Count the time up to the next cycle as a pause."""
         self._last_ns = 0
 
-    def add(self, stamp_ns: int, duration: float) -> None:
-        """Note a cycle; duration [s]."""
+    def add(self, stamp_ns: int, duration: float, age: float) -> None:
+        """Note a cycle: from arrival, and from stamp, of the joint state to publication [s]."""
         if self._last_ns:
             self._intervals.append(stamp_ns - self._last_ns)
         self._last_ns = stamp_ns
-        self._durations.append(duration)
+        self._times.append((duration, age))
 
-    def take(self) -> tuple[list[int], list[float]]:
-        """Return intervals [ns] and durations [s] since the last call."""
-        taken = self._intervals, self._durations
-        self._intervals, self._durations = [], []
+    def take(self) -> tuple[list[int], list[tuple[float, float]]]:
+        """Return intervals [ns], and durations with ages [s], since the last call."""
+        taken = self._intervals, self._times
+        self._intervals, self._times = [], []
         return taken
 
     def status(
         self,
         intervals: Sequence[int],
-        durations: Sequence[float],
+        times: Sequence[tuple[float, float]],
         totals: Mapping[str, int],
         failure: str = '',
         *,
@@ -206,7 +206,7 @@ class CycleStatus:
         found = []
         if failure:
             found.append(finding('suboptimal', 'cycle', level=Level.ERROR, what=failure))
-        elif active and not durations:
+        elif active and not times:
             what = 'joint states'
             found.append(finding('missing', 'cycle', level=Level.ERROR, what=what, share=1.0))
         if gap:
@@ -214,12 +214,13 @@ class CycleStatus:
             found.append(finding('clock', 'cycle', what=what))
         elif missed:
             found.append(finding('late_cycle', 'cycle', count=missed))
-        times = 1e6 * np.percentile(durations or [np.nan], (50, 99, 100))
+        quantiles = 1e6 * np.percentile(times or [(np.nan, np.nan)], (50, 99, 100), axis=0)
         values = {
-            'cycles': len(durations),
+            'cycles': len(times),
             'interval of the stamps [ms]': f'{1e3 * self._usual:.3f}',
-            **{f'cycle time {name} [us]': f'{time:.0f}'
-               for name, time in zip(('p50', 'p99', 'max'), times.tolist())},
+            **{f'{kind} {name} [us]': f'{time:.0f}'
+               for kind, row in zip(('cycle time', 'age'), quantiles.T.tolist())
+               for name, time in zip(('p50', 'p99', 'max'), row)},
             'missed cycles': missed,
             'missed cycles, total': self._missed,
             **{f'{what}, total': count for what, count in totals.items()},

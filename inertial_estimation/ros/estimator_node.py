@@ -55,7 +55,7 @@ class Pipeline:
 
     def __init__(self, node: LifecycleNode, settings: EstimatorSettings, urdf: str) -> None:
         self.active = False
-        self._node = node
+        self._clock = node.get_clock()
         self.robot = robot = build_robot(settings, urdf)
         self._inputs = inputs = Inputs(node, settings, robot)
         sensors = sensor_calibrations(settings, robot, new_file=True)
@@ -77,7 +77,7 @@ class Pipeline:
         self._model = ModelInUse(
             estimator, BLEND_TIME, [self._momentum.set_parameters], publishers.announce
         )
-        subscribe_all(node, inputs.router, self._on_sample, polled=EventsExecutor is None)
+        subscribe_all(node, inputs, self._on_sample, polled=EventsExecutor is None)
         in_use = ActiveCalibration(robot, sensors, [self._model.set_calibration])
         self._updates = ModelUpdates(node, robot, settings, self._model, lambda: self.active)
         self._background = Background(node)
@@ -122,11 +122,10 @@ class Pipeline:
         self._background.destroy()
         self._diagnostics.destroy()
 
-    def _on_sample(self, sample: Sample) -> None:
+    def _on_sample(self, sample: Sample, arrival: float) -> None:
         self._sample = sample
         if not self.active:
             return
-        start = perf_counter()
         try:
             touches = self._inputs.contacts.at(sample.stamp_ns)
             if touches is not self._touches:
@@ -140,8 +139,9 @@ class Pipeline:
             return
         self._publishers.publish(sample, estimate)
         self._estimate = estimate
-        duration = perf_counter() - start
-        self._cycles.add(sample.stamp_ns, duration)
+        duration = perf_counter() - arrival
+        age = 1e-9 * (self._clock.now().nanoseconds - sample.stamp_ns)
+        self._cycles.add(sample.stamp_ns, duration, age)
         # The results do not wait for these.
         if self._taring.collecting:
             self._taring.add(sample, touches)

@@ -5,6 +5,7 @@
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
+from time import perf_counter
 from typing import Any
 
 from rclpy.exceptions import NameValidationException
@@ -24,6 +25,7 @@ from inertial_estimation.ros.executors import PolledGroup, SteadyTimer
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.backlog import Backlog
+from inertial_estimation.signals.cdr import END_NS
 from inertial_estimation.signals.router import Router, Source
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -119,27 +121,33 @@ def waiting(subscription: Subscription) -> Iterator[bytes]:
 
 
 def subscribe_all(
-    node: Node, router: Router, on_sample: Callable[[Sample], None], *, polled: bool
+    node: Node, inputs: Inputs, on_sample: Callable[[Sample, float], None], *, polled: bool
 ) -> None:
     """
-    Make a sample of each joint state as it comes.
+    Make a sample of each joint state as it comes; its arrival [s] is one of `perf_counter`.
 
     Without an executor that wakes up for single messages, those of the sensors wait until then.
+    If newer joint states wait already, only the last one makes a sample: the filters take all.
     """
-    *others, leading = router.sources
+    *others, leading = inputs.router.sources
     group = PolledGroup() if polled else None
-    sensors = [subscribe(node, one, QUEUE_DEPTH, one.handle, group) for one in others]
-    drained = [(a, b.handle) for a, b in zip(sensors, others)] if polled else []
+    sensors = [(subscribe(node, one, QUEUE_DEPTH, one.handle, group), one) for one in others]
 
     def on_joints(data: bytes) -> None:
-        for subscription, handle in drained:
-            for message in waiting(subscription):
-                handle(message)
-        sample = leading.handle(data)
+        arrival, newer = perf_counter(), list(waiting(joints))
+        if newer or polled:
+            for subscription, source in sensors:
+                for message in waiting(subscription):
+                    source.handle(message)
+        for older in (data, *newer)[:-1]:
+            inputs.assembler.wanted_ns = END_NS
+            leading.handle(older)
+        inputs.assembler.wanted_ns = 0
+        sample = leading.handle(newer[-1] if newer else data)
         if sample is not None:
-            on_sample(sample)
+            on_sample(sample, arrival)
 
-    subscribe(node, leading, QUEUE_DEPTH, on_joints, None)
+    joints = subscribe(node, leading, QUEUE_DEPTH, on_joints, None)
 
 
 class PolledSubscriptions:

@@ -18,6 +18,7 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample
+from inertial_estimation.signals.derivatives import prepare
 from inertial_estimation.signals.joint_stream import (
     ACCELERATION,
     EFFORT,
@@ -270,6 +271,12 @@ class SampleAssembler:
 
     def _assemble(self, stamp_ns: int) -> Sample:
         self._samples += 1
+        filters = []
+        for stream in (*self._joints.parts, *self._sensors.streams):
+            stream.advance(stamp_ns)
+            if stream.differentiator is not None:
+                filters.append(stream.differentiator)
+        prepare(filters, stamp_ns)
         block, joint_states = self._joints.at(stamp_ns)
         readings, states = self._sensors.at(stamp_ns)
         n_fts = len(self._fts)

@@ -9,7 +9,7 @@ A node hands over what it receives, a bag reader what was recorded.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSensor, Imu
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.cdr import END_NS
-from inertial_estimation.signals.messages import Decoder
+from inertial_estimation.signals.messages import Block, Decoder
 
 CONTACTS = 'contacts'
 """Topic of the points of contact."""
@@ -108,11 +108,20 @@ class Source:
                 self.skew, self.skew_due = 1e-9 * (now_ns - reading.stamp_ns), False
         return reading
 
-    def note(self, problem: str) -> None:
+    def read_blocks(self, messages: Sequence[bytes]) -> list[Block] | None:
+        """Return the readings of many messages by layout; None: some of them need `read`."""
+        blocks = self._decoder.decode_blocks(messages)
+        for block in blocks or ():
+            if not ((block.stamps > 0) & (block.stamps < END_NS)).all():
+                return None
+            self.read(messages[block.rows[0]])
+        return blocks
+
+    def note(self, problem: str, count: int = 1) -> None:
         """Count a problem; ever new ones must not fill the memory."""
         if problem not in self.problems and len(self.problems) >= MAX_PROBLEMS:
             problem = 'other problems'
-        self.problems[problem] += 1
+        self.problems[problem] += count
 
     def _refuse(self, problem: str) -> None:
         self.note(problem)

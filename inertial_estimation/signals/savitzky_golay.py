@@ -11,6 +11,7 @@ acceleration by the shape of the motion is of the fourth power of the window, no
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -84,8 +85,10 @@ class SavitzkyGolayFilter:
     def reset(self) -> None:
         """Forget every sample."""
         self._stamps: deque[int] = deque()
-        self._before_gap_ns = -1
+        self._before_gap_ns = self._instant = -1
         self._interval = self._run = 0
+        self.ready = False
+        """True if the samples fill the window well enough for a fit."""
 
     def append(self, stamp_ns: int, values: Array) -> None:
         """Take one sample; values (n_channels,)."""
@@ -102,12 +105,12 @@ class SavitzkyGolayFilter:
         while stamps[0] < stamp_ns - self._window_ns:
             stamps.popleft()
         self._samples.push(stamp_ns, values, len(stamps) - 1)
-
-    @property
-    def ready(self) -> bool:
-        """True if the samples fill the window well enough for a fit."""
-        enough = len(self._stamps) > self._order + SPARE_SAMPLES
-        return enough and self._span >= MIN_FILL * self._window_ns and not self._has_gap
+        self._instant = -1
+        self.ready = (
+            len(stamps) > self._order + SPARE_SAMPLES
+            and stamp_ns - stamps[0] >= MIN_FILL * self._window_ns
+            and not self._has_gap
+        )
 
     @property
     def lack(self) -> str:
@@ -122,52 +125,77 @@ class SavitzkyGolayFilter:
         )
 
     @property
-    def _span(self) -> int:
-        """Time from the oldest to the newest sample in the window [ns]."""
-        return self._stamps[-1] - self._stamps[0]
-
-    @property
     def _has_gap(self) -> bool:
         return bool(self._stamps) and self._stamps[0] <= self._before_gap_ns
 
     def evaluate_at(self, stamp_ns: int) -> Array:
         """Return value and derivatives, (3, n_channels); NaN: the instant is not in the window."""
-        if not self.ready or (lag := max(self._stamps[-1] - stamp_ns, 0)) > self._span:
+        solve_together((self,), stamp_ns)
+        if self._instant < 0:
             return np.full((3, self.n_channels), np.nan)
-        count = len(self._stamps)
-        stamps, values = self._samples.newest(count)
-        if self._run >= count - 1:
-            weights = _regular_weights(count, self._order, self._span, lag)
-        else:
-            weights = _weights(stamps, self._order, lag)
-        polynomial: Array = weights @ values
+        polynomial: Array = self._weights @ self._samples.newest(len(self._stamps))[1]
         return polynomial
 
 
+def solve_together(filters: Iterable[SavitzkyGolayFilter], stamp_ns: int) -> None:
+    """
+    Find the weights at an instant of filters of one order and window; equal stamps share them.
+
+    `evaluate_at` then only multiplies by the values.
+    """
+    alike: dict[bytes, list[SavitzkyGolayFilter]] = {}
+    for one in filters:
+        if not one.ready or stamp_ns < one._stamps[0]:
+            one._instant = -1
+            continue
+        instant = min(stamp_ns, one._stamps[-1])
+        if instant == one._instant:
+            continue
+        one._instant, count = instant, len(one._stamps)
+        if one._run >= count - 1:
+            span, lag = one._stamps[-1] - one._stamps[0], one._stamps[-1] - instant
+            one._weights = _regular_weights(count, span, lag, one._window_ns, one._order)
+        else:
+            alike.setdefault(one._samples.newest(count)[0].tobytes(), []).append(one)
+    if alike:
+        windows = [np.frombuffer(stamps, np.int64) for stamps in alike]
+        found = _weights(windows, stamp_ns, one._window_ns, one._order)
+        for same, weights in zip(alike.values(), found):
+            for other in same:
+                other._weights = weights
+
+
 @lru_cache(maxsize=2048)
-def _regular_weights(count: int, order: int, span_ns: int, lag_ns: int) -> Array:
-    return _weights(np.linspace(0, span_ns, count), order, lag_ns)
+def _regular_weights(count: int, span_ns: int, lag_ns: int, window_ns: int, order: int) -> Array:
+    return _weights([np.linspace(-span_ns, 0, count)], -lag_ns, window_ns, order)[0]
 
 
-def _weights(stamps: Array | Stamps, order: int, lag_ns: int) -> Array:
-    """Return the weights of samples in value and derivatives before the last one, (3, count)."""
-    # In units of half the span, -1 to 1, powers are best conditioned.
-    half = 0.5e-9 * float(stamps[-1] - stamps[0])
-    times = (stamps - stamps[-1]) * (1e-9 / half) + 1.0
-    powers = np.ones((order + 1, len(times)))
-    for k in range(order):
+def _weights(
+    windows: Sequence[Array | Stamps], instant_ns: int, window_ns: int, order: int
+) -> list[Array]:
+    """Return the weights of samples in value and derivatives at an instant, (3, n) for each."""
+    # In units of half the window, -1 to 1, powers are best conditioned.
+    unit = 0.5 * window_ns
+    stamps = np.concatenate([window - window[-1] for window in windows])
+    powers = np.ones((order + 1, len(stamps)))
+    times = np.multiply(stamps, 1.0 / unit, out=powers[1])
+    times += 1.0
+    for k in range(1, order):
         np.multiply(powers[k], times, out=powers[k + 1])
-    wanted = _powers_and_derivatives(1.0 - 1e-9 * lag_ns / half, order)
-    weights: Array = dposv(powers @ powers.T, wanted)[1].T @ powers
-    weights[1] /= half
-    weights[2] /= half * half
-    return weights
+    found, start = [], 0
+    for window in windows:
+        own = powers[:, start : start + len(window)]
+        start += len(window)
+        lag = max(int(window[-1]) - instant_ns, 0)
+        wanted = _powers_and_derivatives(1.0 - lag / unit, 1e-9 * unit, order)
+        found.append(dposv(own @ own.T, wanted)[1].T @ own)
+    return found
 
 
 @lru_cache(maxsize=64)
-def _powers_and_derivatives(time: float, order: int) -> Array:
-    """Return each power at a time and its two derivatives, shape (order + 1, 3)."""
+def _powers_and_derivatives(time: float, unit: float, order: int) -> Array:
+    """Return each power at a time in a unit [s] and its two derivatives, shape (order + 1, 3)."""
     k = np.arange(order + 1.0)
-    first = k * time ** np.maximum(k - 1.0, 0.0)
-    second = k * (k - 1.0) * time ** np.maximum(k - 2.0, 0.0)
+    first = k * time ** np.maximum(k - 1.0, 0.0) / unit
+    second = k * (k - 1.0) * time ** np.maximum(k - 2.0, 0.0) / unit**2
     return np.stack([time**k, first, second], axis=1)

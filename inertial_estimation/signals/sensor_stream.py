@@ -122,10 +122,9 @@ class SensorStream(Stream):
             differentiator.append(stamp_ns, np.frombuffer(data, count=differentiator.n_channels))
 
     def select(self, stamp_ns: int) -> int:
-        """Set `data` to the reading at an instant; return its state."""
-        state = self.advance(stamp_ns)
-        if state != FRESH:
-            return state
+        """Set `data` to the reading at the instant of the stream; return its state."""
+        if self.state != FRESH:
+            return self.state
         own_ns, self.data, since_ns = self.message
         if limit := self._frozen_after_ns:
             frozen = own_ns - since_ns >= limit
@@ -198,7 +197,8 @@ class TemperatureStream(Stream):
 
     def at(self, stamp_ns: int) -> float:
         """Return the newest temperature that is not later than an instant [degrees Celsius]."""
-        if self.advance(stamp_ns) != FRESH:
+        self.advance(stamp_ns)
+        if self.state != FRESH:
             return nan
         celsius: float = self.message[1]
         if not isfinite(celsius):
@@ -226,7 +226,7 @@ class SensorStreams:
         self.streams = (*self.fts, *self.imus)
 
     def at(self, stamp_ns: int) -> tuple[Array, States]:
-        """Return the readings at an instant (n_fts + n_imus, 6), and their states."""
+        """Return the readings at their instant (n_fts + n_imus, 6), and their states."""
         codes = [stream.select(stamp_ns) for stream in self.streams]
         chunks = [s.data if code == FRESH else NO_READING for s, code in zip(self.streams, codes)]
         readings = np.frombuffer(bytearray().join(chunks)).reshape(-1, 6)

@@ -55,6 +55,7 @@ class Stream:
         """Newest message that has passed the filter."""
         self.message: Any = (0,)
         """Newest message that is not later than the instant."""
+        self.state = ABSENT
         if self.differentiator is not None:
             self.differentiator.reset()
 
@@ -93,8 +94,8 @@ class Stream:
     def _filter(self, differentiator: Differentiator) -> None:
         """Append the message that is fed to the filter."""
 
-    def advance(self, stamp_ns: int) -> int:
-        """Move to the newest message that is not later than an instant; return its state."""
+    def advance(self, stamp_ns: int) -> None:
+        """Move to the newest message that is not later than an instant, and set its `state`."""
         held, queue = self._held, self._queue
         while held and held[0][0] <= stamp_ns:
             self.message = held.popleft()
@@ -103,9 +104,10 @@ class Stream:
             if self.differentiator is not None:
                 self._filter(self.differentiator)
         if not self.message[0]:
-            return ABSENT
+            self.state = ABSENT
+            return
         self._age_ns = stamp_ns - self.message[0]
-        return STALE if self._age_ns > self._max_age_ns else FRESH
+        self.state = STALE if self._age_ns > self._max_age_ns else FRESH
 
     def interpolated(self, stamp_ns: int, before: Array, following: Array) -> Array:
         """Return values at an instant between the message and the next one that is held."""

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Indices
+from inertial_estimation.estimation.contact_limits import FREEDOM, ContactLimits
 from inertial_estimation.estimation.plan import Plan, Split
-from inertial_estimation.estimation.step import split_wrench
+from inertial_estimation.estimation.step import ROUND_OFF, split_wrench
 
 
 class Problem(NamedTuple):
@@ -42,10 +43,10 @@ class Problem(NamedTuple):
 
 
 def solve(
-    problem: Problem, rank_tolerance: float
+    problem: Problem, rank_tolerance: float, limits: ContactLimits
 ) -> tuple[Array, Array, Array, tuple[Array, ...]]:
     """
-    Solve as `step.split_wrench` does, and differentiate.
+    Solve as `step.split_wrench` does, within the limits, and differentiate.
 
     Returns unknowns (n, n_unknowns); their derivative by the positions (n, n_unknowns, n_joints);
     the inverse in ``unknowns = inverse @ total`` (n, n_unknowns, 6); undetermined combinations of
@@ -68,8 +69,35 @@ def solve(
     bent[:, :n] += s_inverse[..., None] * drows[:, -1, :, :n].swapaxes(1, 2)
     u_inverse = u[..., :n] * s_inverse[:, None]
     unknowns = (u_inverse @ total[:, :n, None])[..., 0]
+    bent = u @ bent
+    for (k,) in limits.broken(unknowns):
+        if (found := limits.keep(k, unknowns[k], u[k, :, :n], s[k])) is not None:
+            x, held = found
+            free, dmoved = _held(limits.rows[k, held], u[k], s[k], drows[k, :-1], x - unknowns[k])
+            unknowns[k], bent[k] = x, free @ (bent[k] - dmoved)
+            u_inverse[k] = free @ u_inverse[k]
     inverse = u_inverse @ turned[..., :n].swapaxes(1, 2)
-    return unknowns, u @ bent, inverse, tuple(own[:, r:] for own, r in zip(u, rank))
+    return unknowns, bent, inverse, tuple(own[:, r:] for own, r in zip(u, rank))
+
+
+def _held(rows: Array, u: Array, s: Array, change: Array, moved: Array) -> tuple[Array, Array]:
+    """
+    Differentiate ``H (x - x0) = G' multipliers, G x = 0`` with the limits G that hold.
+
+    rows (n_held, n_unknowns); u, s: singular vectors and values; change (n_unknowns, n_joints, 6)
+    of the whitened rows, between the singular vectors; moved = x - x0. Returns K (n_unknowns,
+    n_unknowns) and d (n_unknowns, n_joints) in ``dx = K (dx0 - d)``.
+    """
+    square = np.zeros(len(u))
+    square[: len(s)] = s**2
+    h_inverse = (u / (square + FREEDOM**2)) @ u.T
+    n, at = len(s), u.T @ moved
+    # dH = dA'A + A'dA.
+    dh = change[..., :n] @ (s * at[:n])
+    dh[:n] += s[:, None] * np.einsum('njk,n->kj', change, at)[:n]
+    pull = h_inverse @ rows.T
+    free = np.eye(len(u)) - pull @ np.linalg.pinv(rows @ pull, ROUND_OFF, hermitian=True) @ rows
+    return free, h_inverse @ u @ dh
 
 
 def _changes(problem: Problem, u: Array, rows: Array, whiten: Array, turned: Array) -> Array:
@@ -176,11 +204,12 @@ class Sharing:
         known = np.isin(np.arange(len(owners)), self._known)
         # With each split the shared contacts of its unknowns (n, n_unknowns), the factors of the
         # measured terms in the sums (n, n_measured), and of the known contacts (n, n_shared).
-        self._splits: list[tuple[Split, Indices, Array, Array]] = []
+        self._splits: list[tuple[Split, ContactLimits, Indices, Array, Array]] = []
         for split in plan.splits:
             rows = np.searchsorted(shared, split.owner.argmax(axis=0)).reshape(len(split.rows), -1)
             minus = np.equal.outer(split.rows, owners) & known
-            self._splits.append((split, rows, sums[rows[:, 0]], minus.astype(np.float64)))
+            factors = sums[rows[:, 0]], minus.astype(np.float64)
+            self._splits.append((split, ContactLimits(split.limits), rows, *factors))
 
     def evaluate(
         self, placed: Placement, columns: Sequence[Array], terms: Array, dterms: Array
@@ -194,11 +223,13 @@ class Sharing:
             wrenches[self._known] = (self._known_wrenches[:, None] @ placed.to_root[at])[:, 0]
             moved = self._moved[at, :, None]
             changes[self._known] = placed.turned(wrenches[self._known]) * moved
-        for (split, shared, factors, known), local in zip(self._splits, columns, strict=True):
+        for (split, limits, shared, factors, known), local in zip(
+            self._splits, columns, strict=True
+        ):
             totals = factors @ terms - known @ wrenches
             dtotals = np.tensordot(factors, dterms, 1) - np.tensordot(known, changes, 1)
             problem = self._problem(placed, split, local, totals, dtotals)
-            unknowns, dunknowns, inverse, open_ = solve(problem, self._rank_tolerance)
+            unknowns, dunknowns, inverse, open_ = solve(problem, self._rank_tolerance, limits)
             belongs = 1.0 * np.equal.outer(np.arange(n), shared.ravel())
             units = problem.columns.reshape(-1, 6)
             own = belongs @ (unknowns.reshape(-1, 1) * units)

@@ -7,6 +7,8 @@ Not covered: whether deviations and internal wrenches are right, which tests of 
 The process and its signals are in test_node_process.py, statuses in ../test_outputs.py.
 """
 
+import time
+
 import numpy as np
 import pytest
 from bench_robot import (
@@ -333,6 +335,32 @@ def test_results_equal_the_library(bench, rng, monkeypatch, has_events):
         assert message.header.frame_id == frame
         np.testing.assert_array_equal(Decoder('ft').read(message).values, values)
         assert STAMPS[-2] not in map(stamp_of, heard[topic])
+
+
+@pytest.mark.parametrize('has_events', [True, False])
+def test_a_node_that_is_behind_estimates_the_newest_and_filters_the_rest(
+    bench, rng, monkeypatch, has_events
+):
+    monkeypatch.setattr(estimator_node, 'EventsExecutor', has_events or None)
+    robot = bench()
+    robot.listen_to_diagnostics()
+    sent = send(robot, STAMPS[:4], rng)
+    # Nothing spins the node while these come.
+    monkeypatch.setattr(robot, 'spin_for', time.sleep)
+    sent |= {stamp: robot.send_all(stamp, rng) for stamp in STAMPS[4:]}
+    monkeypatch.undo()
+    wrenches = robot.heard['wrench_estimator/external_wrenches']
+    message = robot.wait_for_stamp(wrenches, STAMPS[-1])
+    library = Library(sent)
+    np.testing.assert_array_equal(
+        rows(message), library.estimator.update(library.samples[-1]).wrenches
+    )
+    assert np.isfinite(rows(message)).all()
+    assert list(map(stamp_of, wrenches)) == [*STAMPS[:4], STAMPS[-1]]
+    status = robot.status('cycle')
+    assert int(figure(status, 'missed cycles, total')) == len(STAMPS) - 5
+    assert status.level == DiagnosticStatus.WARN
+    assert float(figure(status, 'age p50 [us]')) > float(figure(status, 'cycle time p50 [us]'))
 
 
 def test_reported_contacts_replace_defaults_of_their_submodel(bench, rng):

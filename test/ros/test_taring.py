@@ -126,7 +126,7 @@ def test_offsets_are_found_and_published(bench):
     # Messages on their way were sent without it.
     for _ in range(15):
         bench.cycle()
-    refuse(bench, 'add_tare_pose', "'arm'")
+    refuse(bench, 'add_tare_pose', 'arm')
     assert len(bench.estimator.pipeline._taring._poses) == 2
 
 

@@ -1,0 +1,99 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+A wrench split among contacts that only push.
+
+The least squares x0 of `step.split_wrench` may break the limits ``G x >= 0`` of the contacts. Then
+
+    minimise  |A (x - x0)|^2 + FREEDOM^2 |x - x0|^2   subject to  G x >= 0
+
+with the whitened unit wrenches A: the residual of the sensors, and beside it the distance to the
+shortest solution. Without limits that is x0, so that x depends continuously on the readings.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.errors import ModelError
+
+FREEDOM = 0.03
+"""
+Noise over the forces that sensors do not distinguish, both in newtons: errors of 3 N, of sensors
+and models, beside 100 N. To keep a limit by 100 N of such forces leaves 0.1 N in the residual.
+"""
+MAX_VIOLATION = 1e-4
+"""Up to which a limit counts as kept [N]: a thousandth of the noise of an FT sensor."""
+SETTINGS = {'eps_abs': 1e-6, 'eps_rel': 1e-6, 'max_iter': 2000, 'polishing': True}
+"""Of OSQP; a cycle of 1000 iterations takes a millisecond."""
+SOLVED = 1
+
+
+def hessian(axes: Array, shown: Array) -> Array:
+    """
+    Return ``A'A + FREEDOM^2``, shape (n, n).
+
+    axes (n, k), shown (k,): left singular vectors and singular values of the rows A' (n, 6).
+    """
+    return np.asarray((axes * shown**2) @ axes.T + FREEDOM**2 * np.eye(len(axes)))
+
+
+class ContactLimits:
+    """
+    Limits of the contacts of some submodels with as many unknowns.
+
+    rows (n_submodels, n_limits, n_unknowns): factors of the unknowns in sums of 0 or more.
+    """
+
+    def __init__(self, rows: Array) -> None:
+        self.rows = rows
+        self._solvers = [_solver(own) for own in rows if len(own)]
+        """They begin with what held the time before."""
+        # Column by column, the upper triangle.
+        self._upper = np.tril_indices(rows.shape[2])[::-1]
+
+    def broken(self, unknowns: Array) -> list[tuple[int, ...]]:
+        """Return the indices of instants and submodels whose unknowns (..., n) break limits."""
+        if not self._solvers:
+            return []
+        sums = (self.rows @ unknowns[..., None])[..., 0]
+        return list(map(tuple, np.argwhere(sums.min(axis=-1) < -MAX_VIOLATION).tolist()))
+
+    def keep(
+        self, submodel: int, unknowns: Array, axes: Array, shown: Array
+    ) -> tuple[Array, Mask] | None:
+        """
+        Return the unknowns (n,) within the limits, and the limits that hold; None: not found.
+
+        unknowns (n,): they break some; axes, shown as in `hessian`.
+        """
+        rows, solver = self.rows[submodel], self._solvers[submodel]
+        lower = rows @ -unknowns
+        size = lower.max()
+        solver.update(Px=hessian(axes, shown)[self._upper], l=lower / size)
+        found = solver.solve(raise_error=False)
+        if found.info.status_val != SOLVED:
+            return None
+        within = unknowns + size * found.x
+        return within, rows @ within <= MAX_VIOLATION
+
+
+def _solver(rows: Array) -> Any:
+    try:
+        from osqp import OSQP
+    except ImportError as error:
+        raise ModelError(
+            f"contacts that only push need the package 'osqp' ({error}): pip install osqp"
+        ) from error
+    from scipy.sparse import csc_matrix
+
+    m, n = rows.shape
+    solver = OSQP()
+    solver.setup(
+        csc_matrix(np.triu(np.ones((n, n)))), np.zeros(n), csc_matrix(rows),
+        np.zeros(m), np.full(m, np.inf), scaling=0, verbose=False, **SETTINGS,
+    )  # fmt: skip
+    return solver

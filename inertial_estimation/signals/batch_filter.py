@@ -1,0 +1,109 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Derivatives of a whole stream: those of `SavitzkyGolayFilter` at each of its samples."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inertial_estimation.arrays import Array, Indices, Mask, Stamps
+from inertial_estimation.signals.savitzky_golay import (
+    MAX_GAP,
+    MIN_FILL,
+    REGULAR_TOLERANCE,
+    SPARE_SAMPLES,
+    _powers_and_derivatives,
+)
+
+CHUNK = 512
+"""Samples whose weights are worked on at once; they fit into a processor's cache."""
+
+
+def differentiate(
+    stamps: Stamps, values: Array, starts: Indices, window: float, order: int
+) -> tuple[Array, Mask]:
+    """
+    Return both derivatives at each sample (2, n, m), and where the window is filled (n,).
+
+    stamps (n,) [ns], increasing; values (n, m); starts (n,): row of the first sample since the
+    filter was reset; window [s]. NaN: not filled, or a value of the window is not finite.
+    """
+    n, m = values.shape
+    found, rows = np.full((n, 2, m), np.nan), np.arange(n)
+    window_ns = round(1e9 * window)
+    first = np.maximum(np.searchsorted(stamps, stamps - window_ns), starts)
+    span, counts = stamps - stamps[first], rows - first + 1
+    gaps = np.flatnonzero(np.diff(stamps) > MAX_GAP * window_ns) + 1
+    last_gap = np.append(-1, gaps)[np.searchsorted(gaps, rows, side='right')]
+    ready = (counts > order + SPARE_SAMPLES) & (span >= MIN_FILL * window_ns) & (last_gap <= first)
+    regular = _regular_runs(stamps, starts) >= counts - 1
+    finite = np.isfinite(values)
+    spoilt = np.zeros((n + 1, m), dtype=np.int32)
+    np.cumsum(~finite, axis=0, out=spoilt[1:])
+    # Each window is widened to the longest of its chunk, by samples of weight zero.
+    widest = int(counts.max(initial=1, where=ready))
+    padded = np.concatenate([np.zeros((widest, m)), np.where(finite, values, 0.0)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, widest, axis=0).swapaxes(1, 2)
+    times = np.concatenate([np.zeros(widest, dtype=np.int64), stamps])
+    stamped = np.lib.stride_tricks.sliding_window_view(times, widest)
+    for begin in range(0, n, CHUNK):
+        part = slice(begin, begin + CHUNK)
+        if not ready[part].any():
+            continue
+        half = 0.5e-9 * np.where(ready, span, 1)[part]
+        widest = int(counts[part].max(where=ready[part], initial=1))
+        ends = slice(begin + 1, begin + 1 + CHUNK)
+        weights = _weights_of_many(
+            stamped[ends, -widest:], counts[part], half, ready[part], regular[part], order
+        )
+        found[part] = weights @ windows[ends, -widest:]
+        found[part] /= np.stack([half, half * half], axis=1)[..., None]
+    lost = spoilt[1:] > spoilt[first]
+    lost |= ~ready[:, None]
+    derivatives = np.ascontiguousarray(found.swapaxes(0, 1))
+    derivatives[:, lost] = np.nan
+    return derivatives, ready
+
+
+def _weights_of_many(
+    stamps: Array | Stamps, counts: Indices, half: Array, ready: Mask, regular: Mask, order: int
+) -> Array:
+    """Return the weights of the samples of each window in units of half its span, (k, 2, c)."""
+    c = stamps.shape[1]
+    if (ready & regular).all() and (counts == c).all():
+        return _unit_weights(np.linspace(-1.0, 1.0, c)[None, :], counts[:1], order)
+    times = (stamps - stamps[:, -1:]) * (1e-9 / half)[:, None] + 1.0
+    for count in np.unique(counts[regular & ready]).tolist():
+        times[regular & ready & (counts == count), c - count :] = np.linspace(-1.0, 1.0, count)
+    weights = np.zeros((len(stamps), 2, c))
+    weights[ready] = _unit_weights(times[ready], counts[ready], order)
+    return weights
+
+
+def _unit_weights(times: Array, counts: Indices, order: int) -> Array:
+    """Return the weights in the derivatives at time 1, (k, 2, c); the last counts of times."""
+    k, c = times.shape
+    powers = np.empty((k, order + 1, c))
+    powers[:, 0] = np.arange(c) >= c - counts[:, None]
+    for degree in range(order):
+        np.multiply(powers[:, degree], times, out=powers[:, degree + 1])
+    wanted = _powers_and_derivatives(1.0, order)[:, 1:]
+    factors = np.linalg.solve(powers @ powers.swapaxes(1, 2), wanted)
+    weights: Array = factors.swapaxes(1, 2) @ powers
+    return weights
+
+
+def _regular_runs(stamps: Stamps, starts: Indices) -> Indices:
+    """Return the number of equal intervals up to each sample, as the filter counts them."""
+    runs, interval, run = [], 0, 0
+    for row, (step, start) in enumerate(
+        zip(np.diff(stamps, prepend=0).tolist(), starts.tolist())
+    ):
+        if row == start:
+            interval = run = 0
+        elif abs(step - interval) <= REGULAR_TOLERANCE * interval:
+            run += 1
+        else:
+            interval, run = step, 1
+        runs.append(run)
+    return np.array(runs, dtype=np.intp)
