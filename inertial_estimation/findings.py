@@ -191,7 +191,8 @@ CODES: dict[str, Code] = {
         'solver ended early, a bound holds the answer, or input could not be used',
     ),
     'update_rejected': Code(
-        _W, '{what}', None, '', 'parameters that are inconsistent or of another robot'
+        _W, '{what}', 1.0, '1', 'parameters that are inconsistent, of another robot, or by which '
+        'the wrenches of untouched submodels are larger; limit: logarithm, summed over submodels',
     ),
 }  # fmt: skip
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Play a bag and estimate from it, in the time of the bag.
+Play a bag and estimate from it, in the time of the bag, once the estimator is configured.
 
 ros2 launch inertial_estimation replay.launch.py bag:=my_bag params_file:=my_robot.yaml \
     robot_description_file:=my_robot.urdf
@@ -20,16 +20,20 @@ from launch.actions import (
     IncludeLaunchDescription,
     OpaqueFunction,
     RegisterEventHandler,
+    TimerAction,
 )
 from launch.event_handlers import OnProcessExit
 from launch.events import Shutdown
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
+from launch_ros.ros_adapters import get_ros_node
 
 from launch import LaunchContext, LaunchDescription
 
 HERE = Path(__file__).resolve().parent
 QOS = HERE.parent / 'config' / 'replay_qos.yaml'
+LOOK_PERIOD = 0.2
+"""Time between two looks for the topics of the estimator [s]."""
 
 ARGUMENTS = [
     DeclareLaunchArgument('bag', description='Bag to play: its folder or file'),
@@ -53,18 +57,28 @@ def generate_launch_description() -> LaunchDescription:
         [
             *ARGUMENTS,
             # First, because it may refuse: an estimator that had been started would be left.
-            OpaqueFunction(function=start_player),
+            OpaqueFunction(function=check_player),
             IncludeLaunchDescription(estimation),
+            OpaqueFunction(function=start_player),
         ]
     )
 
 
-def start_player(context: LaunchContext) -> list:
-    """Return the player; when it ends, everything ends."""
+def check_player(context: LaunchContext) -> None:
+    """Refuse to start anything without a player."""
     if which('ros2') is None:
         raise RuntimeError(
             'ros2 bag is not installed: inertial-estimation replay reads the bag without it'
         )
+
+
+def start_player(context: LaunchContext) -> list:
+    """Return the player once the estimator is configured; when it ends, everything ends."""
+    namespace = LaunchConfiguration('namespace').perform(context).strip('/')
+    topic = '/'.join(['', *filter(None, [namespace]), 'wrench_estimator', 'external_wrenches'])
+    if not get_ros_node(context).count_publishers(topic):
+        look = OpaqueFunction(function=start_player)
+        return [TimerAction(period=LOOK_PERIOD, actions=[look])]
     player = ExecuteProcess(
         cmd=[
             'ros2',

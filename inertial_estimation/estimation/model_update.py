@@ -6,6 +6,9 @@ Inertial parameters in use, and their change by updates.
 A change is spread over some time in steps, each a weighted mean of the parameters before and
 after, which stays physically consistent [W]. FT offsets that belong to parameters go with them: at
 rest a weight and an offset have the same effect.
+
+An update stays on probation: it is used as long as it does not explain the newest samples worse
+than the URDF, or the set that was restored instead, and than the one that it replaces.
 """
 
 from __future__ import annotations
@@ -19,14 +22,18 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
+from inertial_estimation.estimation.model_trial import MARGIN, ModelTrial
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.parameter_update import ParameterUpdate, calibration_fingerprint
+from inertial_estimation.sample import Sample
 
 URDF, UPDATE, FILE = 'URDF', 'update', 'file'
 """Origins of a set of parameters."""
 STEP_NS = 10_000_000
 """Least time between two steps of a change, each of which costs as much as a cycle [ns]."""
+TRIAL_NS = 1_000_000_000
+"""Between two trials of the set in use, if no update comes [ns]."""
 MAX_PARTS = 4
 """Number of roots and offsets that are kept: they may come before their update."""
 
@@ -54,6 +61,15 @@ class ModelInUse:
         self._urdf = estimator.robot.parameters
         self._used, self.source = ParameterUpdate(self._urdf), URDF
         """The set in use, during a change the one that it leads to, and its origin."""
+        self._trusted = self._used, URDF
+        """The set that is gone back to, and its origin."""
+        self._trial, self._tried_ns = ModelTrial(estimator), 0
+        self._offered: ParameterUpdate | None = None
+        """The newest update, until it is tried."""
+        self._tried: ParameterUpdate | None = None
+        """The update that is being tried."""
+        self.taken, self.worse, self.refusal = 0, 0, ''
+        """Numbers of updates that were used and that fit worse; why the last one did."""
         self._aside: ParameterUpdate | None = None
         self.held = False
         self._parts: deque[tuple[str, dict[str, Any]]] = deque(maxlen=MAX_PARTS)
@@ -109,8 +125,37 @@ class ModelInUse:
         if self.held:
             self._aside = update
         else:
-            self._begin(update, UPDATE)
+            self._offer(update)
         return not self.held
+
+    def judge(self, sample: Sample) -> None:
+        """Try updates on the newest samples, and the set in use now and then; call each cycle."""
+        trial = self._trial
+        trial.add(sample)
+        if not trial.is_running:
+            again = abs(sample.stamp_ns - self._tried_ns) >= TRIAL_NS and self.source == UPDATE
+            if not trial.is_informed or not (again or self._offered):
+                return
+            self._tried, self._offered, self._tried_ns = self._offered, None, sample.stamp_ns
+            trial.begin(
+                (one.parameters, self._calibrated(one.offsets))
+                for one in (self._trusted[0], self._used, self._tried)
+                if one is not None
+            )
+        losses = trial.step()
+        if losses is None:
+            return
+        tried, self._tried = self._tried, None
+        trusted, used, *_ = totals = losses.sum(axis=1)
+        best = int(used < trusted)
+        if totals[-1] <= totals[best] + MARGIN:
+            if tried is not None:
+                self._take(tried)
+            return
+        self.worse += 1
+        self.refusal = 'the update fits worse: ' + trial.describe(losses[[-1, best]])
+        if self.source == UPDATE and used > trusted + MARGIN:
+            self._begin(*self._trusted)
 
     def set_calibration(self, calibration: FtCalibration) -> None:
         """Use another calibration at once; offsets of sensors that it changes are dropped."""
@@ -121,10 +166,12 @@ class ModelInUse:
             is_new |= np.not_equal(*pair).any(axis=1, keepdims=True)
         self._calibration = calibration
         self._subtract(np.where(is_new, 0.0, self._added))
-        if self._used.offsets is not None:
-            self._used = replace(self._used, offsets=np.where(is_new, 0.0, self._used.offsets))
-        if self._aside is not None and self._aside.offsets is not None:
-            self._aside = replace(self._aside, offsets=np.where(is_new, 0.0, self._aside.offsets))
+        self._stop_trial()
+        for name in ('_used', '_aside', '_offered'):
+            update = getattr(self, name)
+            if update is not None and update.offsets is not None:
+                offsets = np.where(is_new, 0.0, update.offsets)
+                setattr(self, name, replace(update, offsets=offsets))
         if self._start is not None:
             self._begin()
 
@@ -136,7 +183,7 @@ class ModelInUse:
         """Take updates over again."""
         update, self._aside, self.held = self._aside, None, False
         if update is not None:
-            self._begin(update, UPDATE)
+            self._offer(update)
         return update is not None
 
     def revert(self) -> None:
@@ -145,8 +192,10 @@ class ModelInUse:
 
     def restore(self, parameters: Array, source: str = FILE) -> None:
         """Go on with a saved set, (n_links, 10); hold updates likewise."""
-        self.held, self._aside = True, None
-        self._begin(ParameterUpdate(parameters), source)
+        self._stop_trial()
+        self.held, self._aside, self._offered = True, None, None
+        self._trusted, self.refusal = (ParameterUpdate(parameters), source), ''
+        self._begin(*self._trusted)
 
     def step(self, stamp_ns: int) -> None:
         """Give the estimator the parameters of a cycle, if a change is going on."""
@@ -156,7 +205,7 @@ class ModelInUse:
             self._gone_ns += max(0, stamp_ns - self._last_ns)
         self._last_ns = stamp_ns
         if self._gone_ns >= self._span_ns:
-            self.finish()
+            self._finish()
         elif self._gone_ns - self._stepped_ns >= STEP_NS:
             self._stepped_ns, self.progress = self._gone_ns, self._gone_ns / self._span_ns
             change = _joined(self.goal, self.offsets) - self._start
@@ -164,6 +213,13 @@ class ModelInUse:
 
     def finish(self) -> None:
         """Complete a change at once, as when the node is not active."""
+        self._stop_trial()
+        if self._offered is not None:
+            self._take(self._offered)
+            self._offered = None
+        self._finish()
+
+    def _finish(self) -> None:
         if self._start is not None:
             self._start, self.progress = None, 1.0
             self._use(_joined(self.goal, self.offsets))
@@ -172,11 +228,31 @@ class ModelInUse:
             self._reported = self._added
 
     def _complete(self, of: str, parts: dict[str, Any]) -> None:
-        """Add parts to the update in use and the one kept aside, if they are the right one."""
+        """Add parts to the update in use and to those that wait, if they are the right one."""
         if self.source == UPDATE and self._used.fingerprint == of:
             self._used = replace(self._used, **parts)
         if self._aside is not None and self._aside.fingerprint == of:
             self._aside = replace(self._aside, **parts)
+        if self._tried is not None and self._tried.fingerprint == of:
+            self._stop_trial()
+        if self._offered is not None and self._offered.fingerprint == of:
+            self._offered = replace(self._offered, **parts)
+
+    def _offer(self, update: ParameterUpdate) -> None:
+        """Let an update be tried, or use it at once if there is nothing to try it on."""
+        if self._trial.is_informed:
+            self._offered = update
+        else:
+            self._take(update)
+
+    def _take(self, update: ParameterUpdate) -> None:
+        self.taken, self.refusal = self.taken + 1, ''
+        self._begin(update, UPDATE)
+
+    def _stop_trial(self) -> None:
+        """Let the update that is being tried wait again, unless there is a newer one."""
+        self._offered, self._tried = self._offered or self._tried, None
+        self._trial.begin(())
 
     def _begin(self, update: ParameterUpdate | None = None, source: str = '') -> None:
         """Begin a change from the present parameters; default: to the update in use."""
@@ -200,8 +276,13 @@ class ModelInUse:
     def _subtract(self, offsets: Array) -> None:
         """Set the offsets that the estimator subtracts beyond its calibration, (n_fts, 6)."""
         self._added = offsets
-        whole = self._calibration.with_offsets(self._calibration.offsets + offsets)
-        self._estimator.set_calibration(whole)
+        self._estimator.set_calibration(self._calibrated(offsets))
+
+    def _calibrated(self, added: Array | None) -> FtCalibration:
+        """Return the calibration with offsets on top of it, (n_fts, 6)."""
+        if added is None:
+            return self._calibration
+        return self._calibration.with_offsets(self._calibration.offsets + added)
 
 
 def _joined(parameters: Array, offsets: Array) -> Array:

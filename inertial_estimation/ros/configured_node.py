@@ -3,6 +3,7 @@
 """A lifecycle node that becomes a pipeline once there is a robot description."""
 
 import gc
+import sys
 import traceback
 from collections.abc import Callable
 from functools import wraps
@@ -56,7 +57,7 @@ class ConfiguredNode(PollingNode, LifecycleNode):
         super().__init__(name, **kwargs)
         self._make = make
         self._made: set[Any] = set()
-        self._declared = Parameters(self, kind)
+        self._declared = Parameters(self, kind, [*sys.argv, *(kwargs.get('cli_args') or ())])
         self.settings = self._declared.collect()
         self._received_urdf = ''
         create_service(self, Trigger, '~/reset', lambda: self.configured().reset())

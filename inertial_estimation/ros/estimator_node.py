@@ -146,6 +146,7 @@ class Pipeline:
         if self._taring.collecting:
             self._taring.add(sample, touches)
         self._momentum.add(sample, estimate)
+        self._model.judge(sample)
         self.late.publish(sample, estimate, self._contact_set, duration)
 
     def _report(self) -> None:

@@ -45,7 +45,7 @@ class ModelUpdates:
     ) -> None:
         self._robot, self._settings = robot, settings
         self._model, self._is_active = model, is_active
-        self._taken = self._refused = 0
+        self._refused = 0
         self._refusals: dict[str, str] = {}
         """Reason why the newest message of a topic was refused."""
         create_service(node, SetBool, '~/hold_model', self._hold)
@@ -75,13 +75,16 @@ class ModelUpdates:
             'uncertainty': 'none' if model.roots is None else 'in deviations',
             'held': model.held,
             'update waits': model.waiting is not None,
-            'updates used': self._taken,
+            'updates used': model.taken,
             'updates refused': self._refused,
+            'updates that fit worse': model.worse,
         }
         found = [
             finding('update_rejected', 'model', what=f'{topic}: {reason}')
             for topic, reason in self._refusals.items()
         ]
+        if model.refusal:
+            found.append(finding('update_rejected', 'model', what=model.refusal))
         return Status('model', tuple(found), values, f'from the {model.source}')
 
     def _on_message(self, topic: str, message: Float64MultiArray) -> None:
@@ -98,7 +101,6 @@ class ModelUpdates:
                 update = ParameterUpdate(from_message(robot, message))
                 update.check(robot)
                 if model.offer(update):
-                    self._taken += 1
                     self._finish_unseen()
         except InertialEstimationError as error:
             self._refused += topic == TOPIC
@@ -109,9 +111,8 @@ class ModelUpdates:
             self._model.hold()
             return f'updates are held; in use: {self._model.source}'
         if self._model.held and self._model.release():
-            self._taken += 1
             self._finish_unseen()
-            return 'the update that waited is in use'
+            return 'the update that waited is taken up'
         return f'updates are used; in use: {self._model.source}'
 
     def _revert(self) -> str:

@@ -3,11 +3,14 @@
 """
 The settings as parameters of a node: the same names, types, ranges and descriptions.
 
-All of them may be changed while the node is unconfigured; configuring reads them again and checks
-them as a set. Those that are `live` may be changed at any time, if the set is still valid.
+They may be changed while the node is unconfigured; configuring reads them again and checks them as
+a set. Those that are `live` may be changed at any time, if the set is still valid. Files are named
+when the process starts: whoever may call services must not choose what is read and written.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
 
 from rcl_interfaces.msg import (
     FloatingPointRange,
@@ -18,18 +21,22 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings, Setting
-from inertial_estimation.config.files import ROS_OWN
+from inertial_estimation.config.files import ROS_OWN, parse_mapping
 from inertial_estimation.config.schema import setting_of, split_unlisted
-from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.errors import ConfigError, InertialEstimationError
 
-READ_AT_START = 'autostart'
+READ_AT_START = (
+    'autostart', 'robot_description_file', 'calibration_file', 'model.file', 'state_file'
+)  # fmt: skip
 ARRAY_TYPES = {float: Parameter.Type.DOUBLE_ARRAY, str: Parameter.Type.STRING_ARRAY}
 
 
 class Parameters:
     """The parameters of a node that hold its settings."""
 
-    def __init__(self, node: Node, kind: type[EstimatorSettings] = EstimatorSettings) -> None:
+    def __init__(
+        self, node: Node, kind: type[EstimatorSettings], command_line: Sequence[str]
+    ) -> None:
         self._node, self._kind = node, kind
         self.take_over: Callable[[EstimatorSettings], None] | None = None
         """Puts changed settings into a configured node."""
@@ -40,6 +47,7 @@ class Parameters:
             for name, override in node._parameter_overrides.items()
             if name.split('.')[0] not in ROS_OWN
         }
+        _check_command_line(node, command_line, given)
         used, self.unlisted = split_unlisted(kind, given)
         """Parameters of sensors and contacts that no list names."""
         self._declare(kind.from_dict(used))
@@ -78,7 +86,7 @@ class Parameters:
         reason, configured = '', self.take_over is not None
         for one in parameters:
             item = setting_of(self._kind, one.name)
-            if one.name == READ_AT_START:
+            if one.name in READ_AT_START:
                 reason = f"'{one.name}' is read when the process starts"
             elif configured and item is not None and not item.live:
                 reason = f"'{one.name}' is read at configuration: clean up the node first"
@@ -101,7 +109,7 @@ def descriptor(item: Setting) -> ParameterDescriptor:
     description = ParameterDescriptor(
         description=item.description,
         additional_constraints=item.constraint,
-        read_only=item.name == READ_AT_START,
+        read_only=item.name in READ_AT_START,
     )
     if item.range:
         low, high = item.range
@@ -117,6 +125,26 @@ def _declare(node: Node, name: str, item: Setting, value) -> None:
     # rclpy takes an empty list for one of bytes, unless the parameter states its type.
     node.declare_parameter(name, ARRAY_TYPES[item.kind], descriptor(item), ignore_override=True)
     node.set_parameters([Parameter(name, ARRAY_TYPES[item.kind], [])])
+
+
+def _check_command_line(node: Node, words: Sequence[str], used: dict[str, object]) -> None:
+    """Refuse what ROS drops: of values of several types it uses the first type, not the last."""
+    given = {}
+    for option, word in pairwise(words):
+        target, is_assigned, text = word.partition(':=')
+        owner, _, name = target.rpartition(':')
+        if option in ('-p', '--param') and is_assigned and owner in ('', node.get_name()):
+            given[name] = parse_mapping(f'value: {text}', Path(word))['value']
+    for name, value in given.items():
+        if name in used and _type(value) != _type(used[name]):
+            raise ConfigError(
+                f"'{name}' is {value!r} on the command line and {used[name]!r} in a parameter "
+                'file: ROS uses the latter, of another type; remove one of them'
+            )
+
+
+def _type(value: object) -> tuple[type, ...]:
+    return type(value), *map(type, value[:1] if isinstance(value, list) else ())
 
 
 def _given(name: str, value):

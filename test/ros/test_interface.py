@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 from bench_robot import BenchRobot
+from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy
 
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings, settings_of
 from inertial_estimation.config.files import load_parameters
 from inertial_estimation.config.settings import IDENTIFIER_NAME
-from inertial_estimation.errors import NameNotFound
+from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.ros.estimator_node import EstimatorNode
 from inertial_estimation.ros.identifier_node import IdentifierNode
 from inertial_estimation.ros.parameters import READ_AT_START
@@ -53,7 +54,7 @@ def test_exactly_the_settings_are_declared(make_node, kind, settings):
     for name, item in wanted.items():
         found = node.describe_parameter(name)
         assert found.description == item.description
-        assert found.read_only == (name == READ_AT_START)
+        assert found.read_only == (name in READ_AT_START)
 
 
 def test_files_of_both_nodes_and_command_line_are_merged(make_node):
@@ -65,6 +66,41 @@ def test_files_of_both_nodes_and_command_line_are_merged(make_node):
     assert node.settings == IdentifierSettings.from_dict(given)
     with pytest.raises(NameNotFound):
         make_node(*words)
+
+
+@pytest.mark.parametrize(
+    ('in_file', 'given', 'used'),
+    [
+        ('frozen_after: 20', '30.0', None),
+        ('frozen_after: 0.1', 'abc', None),
+        ('autostart: true', '0', None),
+        ('imus: [head]', '[true]', None),
+        ('imus: [head]', '[]', None),
+        ('frozen_after: 0.1', '1e-1', 0.1),
+        ('fixed_link: root', 'sole', 'sole'),
+    ],
+)
+def test_command_line_of_another_type_is_not_lost(make_node, tmp_path, in_file, given, used):
+    """ROS keeps one value of each type, and uses the first type of its own order."""
+    path, name = tmp_path / 'parameters.yaml', in_file.split(':')[0]
+    path.write_text(f'/**: {{ros__parameters: {{{in_file}}}}}')
+    words = '--params-file', path, '-p', f'{name}:={given}', '-p', f'another:{name}:=other'
+    if used is None:
+        with pytest.raises(ConfigError, match=name):
+            make_node(*words)
+    else:
+        assert getattr(make_node(*words).settings, name) == used
+
+
+@NODES
+def test_files_are_named_at_the_start_only(make_node, kind, settings):
+    """They are what parameters name that end so; no service may choose what is written."""
+    node = make_node(kind=kind)
+    files = [one.name for one in settings_of(settings) if one.name.endswith('file')]
+    for name in files:
+        (answer,) = node.set_parameters([Parameter(name, value='/tmp/other')])
+        assert not answer.successful
+    assert len(files) >= 3 and node.settings == node._declared.collect()
 
 
 @NODES

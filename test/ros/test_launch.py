@@ -120,6 +120,16 @@ class Launched:
             time.sleep(0.1)
         return self.text
 
+    def processes(self):
+        """Return the process of each program that runs, or that Python runs."""
+        found = {}
+        for folder in Path('/proc').iterdir():
+            with suppress(OSError, ValueError):
+                if os.getsid(int(folder.name)) == self.process.pid:
+                    for word in (folder / 'cmdline').read_text().split('\0')[:2]:
+                        found[Path(word).name] = int(folder.name)
+        return found
+
     def end(self, number=0):
         """Send a signal, and return the exit code once nothing runs any more."""
         self.process.send_signal(number)
@@ -185,15 +195,22 @@ def test_identifier_starts_beside_the_estimator(start, given, tmp_path):
     assert 'left.parameter_identifier' in text and 'left.wrench_estimator' in text
     for viewer in ('rviz2', 'robot_state_publisher'):
         assert f'{viewer} is not installed' in text
-    niceness = {}
-    for folder in Path('/proc').iterdir():
-        with suppress(OSError, ValueError):
-            if os.getsid(int(folder.name)) == os.getsid(launched.process.pid):
-                for word in (folder / 'cmdline').read_text().split('\0')[:2]:
-                    value = os.getpriority(os.PRIO_PROCESS, int(folder.name))
-                    niceness[Path(word).name] = value
+    niceness = {
+        name: os.getpriority(os.PRIO_PROCESS, pid) for name, pid in launched.processes().items()
+    }
     assert niceness['parameter_identifier'] == min(19, niceness['wrench_estimator'] + 10)
     assert launched.end(signal.SIGINT) == 0
+    assert launched.text.count('process has finished cleanly') == 2
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_nodes_end_cleanly_while_time_stands_still(start, given, number):
+    launched = start('estimation', *given, 'identify:=true', 'use_sim_time:=true')
+    launched.wait_for(READY, times=2)
+    processes = launched.processes()
+    for name in ('wrench_estimator', 'parameter_identifier'):
+        os.kill(processes[name], number)
+    assert launched.end() == 0
     assert launched.text.count('process has finished cleanly') == 2
 
 
@@ -211,9 +228,9 @@ def test_demo_ends_with_the_robot(start, viewers):
 
 def test_replay_ends_with_the_player(start, given, tmp_path):
     calls, output = tmp_path / 'calls', tmp_path / 'output'
-    text = f'open({str(calls)!r}, "w").write("\\n".join(sys.argv[1:]))\n'
-    text += f'while {READY!r} not in open({str(output)!r}).read():\n    time.sleep(0.1)\n'
-    write_program(tmp_path / 'bin' / 'ros2', f'import sys, time\n{text}')
+    text = f'words, ready = sys.argv[1:], {READY!r} in open({str(output)!r}).read()\n'
+    text += f'open({str(calls)!r}, "w").write("\\n".join([*words, str(ready)]))\n'
+    write_program(tmp_path / 'bin' / 'ros2', f'import sys\n{text}')
     launched = start('replay', 'bag:=some_bag', 'rate:=0.5', 'start_offset:=1.5', *given)
     assert launched.end() == 0
     words = calls.read_text().split('\n')
@@ -221,4 +238,4 @@ def test_replay_ends_with_the_player(start, given, tmp_path):
         'bag', 'play', 'some_bag', '--clock', '--rate', '0.5', '--start-offset', '1.5',
     ]  # fmt: skip
     assert Path(words[words.index('--qos-profile-overrides-path') + 1]).is_file()
-    assert READY in launched.text and 'finished cleanly' in launched.text
+    assert words[-1] == 'True' and 'finished cleanly' in launched.text

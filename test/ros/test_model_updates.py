@@ -29,6 +29,7 @@ from test_set_parameters import others
 from test_uncertainty import no_noise, roots_of
 from visualization_msgs.msg import Marker, MarkerArray
 
+from bench.live_robots import smooth_motion, with_readings
 from inertial_estimation.calibration.calibration_file import (
     Provenance,
     SensorCalibration,
@@ -39,6 +40,7 @@ from inertial_estimation.calibration.calibration_file import (
 )
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.estimation.model_trial import PERIOD_NS as TRIAL_PERIOD_NS
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.parameter_update import ParameterUpdate, calibration_fingerprint
@@ -111,7 +113,7 @@ class Bench(BenchRobot):
     def state(self):
         model, updates = self.estimator.pipeline._model, self.estimator.pipeline._updates
         return (
-            updates._taken, updates._refused, dict(updates._refusals), id(model.waiting),
+            model.taken, updates._refused, dict(updates._refusals), id(model.waiting),
             list(map(id, model._parts)), model.offsets.tolist(),
         )  # fmt: skip
 
@@ -280,6 +282,37 @@ def test_updates_are_held_reverted_saved_and_restored(make, rng, tmp_path, monke
     assert bench.call('restore_model').success
     bench.check(first)
     assert bench.model('source', 'held') == ('file', 'True')
+
+
+def test_update_that_fits_worse_is_reported_and_not_used(context, keep):
+    held = {'fixed_link': 'root', 'imus': [], 'frozen_after': 0.0}
+    bench = keep(BenchRobot(context, HUMANOID | NO_FILTERS | held))
+    bench.listen_to_diagnostics()
+    pipeline = bench.estimator.pipeline
+    robot, model = pipeline.robot, pipeline._model
+    motion = smooth_motion(robot, 60.0, 1e9 / TRIAL_PERIOD_NS)
+    motion.accelerations[:] = 0.0
+    samples = with_readings(robot, motion, robot.parameters)
+    sent = iter(range(len(samples)))
+
+    def send(until):
+        while not until():
+            bench.send_sample(robot, samples[next(sent)])
+            bench.spin_briefly(4)
+
+    send(lambda: model._trial.is_informed)
+    for scale, source in ((0.5, 'URDF'), (1.0, 'update'), (2.0, 'update')):
+        count = model.taken + model.worse
+        message = to_messages(robot, ParameterUpdate(scale * robot.parameters))[TOPIC]
+        bench.publisher(Float64MultiArray, TOPIC, LATCHED).publish(message)
+        bench.spin_until(lambda: model._offered is not None)
+        send(lambda: model.taken + model.worse > count)  # noqa: B023
+        send(lambda: model.progress == 1.0)
+        status = bench.next_status('model')
+        assert (status.level == DiagnosticStatus.WARN) == (scale != 1.0)
+        assert figure(status, 'source') == source
+        np.testing.assert_array_equal(pipeline._estimator.robot.parameters, robot.parameters)
+    assert figure(status, 'updates that fit worse') == '2'
 
 
 # Calibration of the FT sensors
