@@ -138,7 +138,7 @@ class MomentumCheck:
         if not self._results:
             return MomentumReport(0, np.full(2, np.nan), np.full(2, np.nan))
         # Shape (windows, unexplained or change, force or moment, 3).
-        rows = np.array(self._results).reshape(-1, 2, 2, 3)
+        rows = np.array(list(self._results)).reshape(-1, 2, 2, 3)
         unexplained, change = np.sqrt((rows**2).sum(axis=-1).mean(axis=0))
         return MomentumReport(len(rows), unexplained, change)
 
@@ -151,9 +151,12 @@ class MomentumCheck:
         if self._usable is None:
             return np.full(2, np.nan)
         turning = 0.0 if self._robot.fixed_frame else angular_velocity
+        # Another thread may ask, while `add` uses its own data.
+        source, positions = self._usable
+        data = self._model.createData()
         # The momentum is linear in these: one column for each.
         columns = [
-            self._momentum(*self._usable, row[3:], row[:3])[0]
+            self._momentum(source, positions, row[3:], row[:3], data)[0]
             for row in np.diag(np.concatenate([np.full(3, turning), velocities]))
         ]
         of_momentum = np.sqrt((np.array(columns).reshape(-1, 2, 3) ** 2).sum(axis=(0, 2)))
@@ -194,14 +197,14 @@ class MomentumCheck:
         """Return h (6,), the axes of S in the root link (3, 3), angular velocity of S (3,)."""
         fixed = bool(self._robot.fixed_frame)
         omega = np.zeros(3) if fixed else sample.angular_velocities[self._source]
-        h, R = self._momentum(self._source, sample.positions, sample.velocities, omega)
+        h, R = self._momentum(self._source, sample.positions, sample.velocities, omega, self._data)
         return h, R, omega
 
     def _momentum(
-        self, source: int, positions: Array, velocities: Array, omega: Array
+        self, source: int, positions: Array, velocities: Array, omega: Array, data: pin.Data
     ) -> tuple[Array, Array]:
         """Return h in the axes of S (6,) and the axes of S in the root link (3, 3)."""
-        robot, model, data = self._robot, self._model, self._data
+        robot, model = self._robot, self._model
         if robot.fixed_frame:
             link, L_H_S = robot.frame(robot.fixed_frame)
         else:

@@ -84,30 +84,35 @@ class Marker:
 
 def wrench_markers(estimate: WrenchEstimate, deviations: Deviations | None) -> list[Marker]:
     """Return an arrow for each force and moment, and the ellipsoid of its deviation."""
+    starts = np.array([contact.point for contact in estimate.contacts]).reshape(-1, 3)
+    forces, moments = estimate.wrenches[:, :3], estimate.wrenches[:, 3:]
+    tips = starts + FORCE_SCALE * forces
+    arrows = starts + MOMENT_SCALE * (moments - np.cross(starts, forces))
+    # False for NaN as well.
+    far = np.linalg.norm([tips - starts, arrows - starts], axis=2) >= MIN_LENGTH
     sigmas = _force_deviations(estimate, deviations)
+    spread = np.isfinite(sigmas).all(axis=1) & sigmas.any(axis=1)
+    sizes = np.maximum(2.0 * SIGMAS * FORCE_SCALE * sigmas, MIN_DIAMETER).tolist()
+    qualities, starts, tips = estimate.contact_quality.tolist(), starts.tolist(), tips.tolist()
+    ends = tuple(zip(tips, arrows.tolist()))
     markers = []
-    for k, (contact, wrench) in enumerate(zip(estimate.contacts, estimate.wrenches)):
-        start, quality = np.array(contact.point), int(estimate.contact_quality[k])
-        force = FORCE_SCALE * wrench[:3]
-        moment = MOMENT_SCALE * (wrench[3:] - np.cross(start, wrench[:3]))
+    for k, (contact, quality) in enumerate(zip(estimate.contacts, qualities)):
         colours = PALE_ARROWS if quality else (RED_ARROW, BLUE_ARROW)
         if quality & Quality.UNDETERMINED:
             colours = CLEAR_ARROWS
-        for kind, length, colour in zip(('force', 'moment'), (force, moment), colours):
-            # False for NaN as well.
-            if np.linalg.norm(length) >= MIN_LENGTH:
+        for kind, end, colour, shown in zip(('force', 'moment'), ends[k], colours, far[:, k]):
+            if shown:
                 markers.append(
                     Marker(
                         kind, k, ARROW, contact.frame, WRENCH_LIFETIME_NS, colour=colour,
-                        points=(start.tolist(), (start + length).tolist()),
+                        points=(starts[k], end),
                     )
                 )  # fmt: skip
-        if np.isfinite(sigmas[k]).all() and sigmas[k].any():
-            size = np.maximum(2.0 * SIGMAS * FORCE_SCALE * sigmas[k], MIN_DIAMETER)
+        if spread[k]:
             markers.append(
                 Marker(
                     'force_deviation', k, SPHERE, contact.frame, WRENCH_LIFETIME_NS,
-                    (start + force).tolist(), scale=size.tolist(), colour=DEVIATION,
+                    tips[k], scale=sizes[k], colour=DEVIATION,
                 )
             )  # fmt: skip
     return markers
@@ -253,18 +258,29 @@ def marker_array(stamp_ns: int, markers: Sequence[Marker]) -> bytes:
         writer.count(len(marker.points))
         for point in marker.points:
             writer.numbers('d', 8, *point)
-        # No colours of points, and no texture: resource, image, coordinates.
-        writer.count(0)
-        writer.text('')
-        writer.time(0)
-        writer.text('')
-        writer.text('')
-        writer.count(0)
-        writer.count(0)
+        writer.data += BEHIND_POINTS
         writer.text(marker.text)
-        # No mesh: resource, file, materials.
-        writer.text('')
-        writer.text('')
-        writer.count(0)
-        writer.data.append(0)
+        writer.data += bytes(-len(writer.data) % 4) + BEHIND_TEXT
     return bytes(writer.data)
+
+
+def _constants() -> tuple[bytes, bytes]:
+    """Return what is empty in every marker behind its points, and behind its text."""
+    points, text = Writer(), Writer()
+    # No colours of points, and no texture: resource, image, coordinates.
+    points.count(0)
+    points.text('')
+    points.time(0)
+    points.text('')
+    points.text('')
+    points.count(0)
+    points.count(0)
+    # No mesh: resource, file, materials.
+    text.text('')
+    text.text('')
+    text.count(0)
+    text.data.append(0)
+    return bytes(points.data[4:]), bytes(text.data[4:])
+
+
+BEHIND_POINTS, BEHIND_TEXT = _constants()

@@ -38,8 +38,6 @@ Encode = Callable[[int, Array], bytes]
 """Returns the message of a stamp [ns] and of values."""
 LABELLED = {JOINT_STATE: effort_encoder, MULTI_DOF_JOINT_STATE: wrenches_encoder}
 """Types of messages that hold all rows with their names, NaN where they are not known."""
-MAX_SHARE = 0.2
-"""Time for deviations, and for internal wrenches, over the time of the cycles."""
 
 
 MIN_NORMAL_FORCE = 5.0
@@ -64,31 +62,22 @@ class Pace(Enum):
 
 
 class RateLimiter:
-    """Lets work begin at a rate, and only when it takes a share of the cycles' time at most."""
+    """Lets work begin at a rate."""
 
     def __init__(self, rate: float) -> None:
         self._period_ns = round(NANOSECONDS / rate) if rate else 0
         self._next_ns = 0
-        self._busy = self._owed = 0.0
 
     def is_due(self, stamp_ns: int) -> bool:
         """Tell whether work may begin; its next time is a period later."""
         late = stamp_ns - self._next_ns
         # Time may have been set back since.
-        if -self._period_ns <= late < 0 or self._busy < self._owed:
+        if -self._period_ns <= late < 0:
             return False
         # Stamps that jitter, or that no period divides, keep the rate on average.
         begun_ns = self._next_ns if 0 <= late < self._period_ns else stamp_ns
         self._next_ns = begun_ns + self._period_ns
         return True
-
-    def earn(self, duration: float) -> None:
-        """Add the time of a cycle [s]."""
-        self._busy += duration
-
-    def spend(self, duration: float) -> None:
-        """Note the time of the work [s]: cycles must take `1 / MAX_SHARE` of it before more."""
-        self._busy, self._owed = 0.0, duration / MAX_SHARE
 
 
 class Results(NamedTuple):

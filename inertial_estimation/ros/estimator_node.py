@@ -139,15 +139,15 @@ class Pipeline:
             return
         self._publishers.publish(sample, estimate)
         self._estimate = estimate
-        duration = perf_counter() - arrival
+        published = perf_counter()
         age = 1e-9 * (self._clock.now().nanoseconds - sample.stamp_ns)
-        self._cycles.add(sample.stamp_ns, duration, age)
+        self._cycles.add(sample.stamp_ns, published - arrival, age)
         # The results do not wait for these.
         if self._taring.collecting:
             self._taring.add(sample, touches)
         self._momentum.add(sample, estimate)
         self._model.judge(sample)
-        self.late.publish(sample, estimate, self._contact_set, duration)
+        self.late.publish(sample, estimate, self._contact_set, published)
 
     def _report(self) -> None:
         """Take what the diagnostics need, and let them be published."""
@@ -172,8 +172,6 @@ class Pipeline:
             self.late.status(), self._updates.status(),
             self._calibration.task(sample, self._taring.progress),
         ]  # fmt: skip
-        if estimate is not None:
-            own.append(self._momentum.status())
 
         def make() -> Iterable[Status]:
             yield self._cycles.status(*cycles, totals, failure, active=active)
@@ -181,6 +179,7 @@ class Pipeline:
             if estimate is not None:
                 yield from submodel_statuses(robot, estimate)
                 yield self._dependence.status(estimate)
+                yield self._momentum.status()
             yield from own
 
         return make

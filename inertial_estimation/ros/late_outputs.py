@@ -1,9 +1,8 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What may be late: internal wrenches, standard deviations and markers."""
+"""What may be late: internal wrenches, standard deviations and markers, piece by piece."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from time import perf_counter
 
 from numpy.linalg import LinAlgError
@@ -29,10 +28,16 @@ from inertial_estimation.uncertainty.deviations import Deviations, LiveUncertain
 
 MARKER_RATE, STATE_RATE = 30.0, 1.0
 """Of wrench markers, and of those that seldom change [Hz]."""
+MAX_SHARE = 0.2
+"""Time for all of this over the time between cycles."""
 
 
 class LateOutputs:
-    """Published after the results of a cycle, in the time that is left."""
+    """
+    Published after the results of a cycle, in a share of the time until the next one.
+
+    Work that is due is done in pieces, in turn; each begins with the newest estimate.
+    """
 
     def __init__(
         self,
@@ -51,9 +56,6 @@ class LateOutputs:
         self._robot, given = estimator.robot, settings.outputs
         self._joints = given.internal_wrench_joints
         self._links = [self._robot.link_names.index(link) for link in given.net_wrench_links]
-        self._inside: Wanted = []
-        self._look = RateLimiter(LOOK_RATE)
-        self.set_rates(given)
         self._uncertainty = LiveUncertainty(estimator, settings)
         self._count = 0
         """Number of deviations since the last status."""
@@ -61,17 +63,28 @@ class LateOutputs:
         """Reasons since then why deviations or internal wrenches were not published."""
         self._markers = publishers.create(MARKER_ARRAY, 'markers')
         self._inertias = publishers.create(MARKER_ARRAY, 'inertia_markers', True)
-        self._marker_rate, self._state_rate = RateLimiter(MARKER_RATE), RateLimiter(STATE_RATE)
-        self._inertia_rate = RateLimiter(STATE_RATE)
+        self._state_rate = RateLimiter(STATE_RATE)
         self._shown: Array | None = None
         self._ball_parameters: Array | None = None
         self._balls: list[list[markers.Marker]] = []
+        self._inner: Wanted = []
+        self._look = RateLimiter(LOOK_RATE)
+        self._work = {
+            'internal wrenches': self._inside, 'deviations': self._deviate,
+            'markers': self._show, 'inertias': self._show_inertias,
+        }  # fmt: skip
+        self._open: dict[str, Iterator[None]] = {}
+        """Work that has begun, in its turn."""
+        self._published = self._credit = 0.0
+        self.set_rates(given)
 
     def set_rates(self, given: OutputSettings) -> None:
         """Take over rates."""
-        self._inner = RateLimiter(given.wrench_rate)
-        self._deviations = RateLimiter(given.deviations_rate)
-        self._has_deviations = given.deviations_rate > 0.0
+        rates = {'internal wrenches': given.wrench_rate, 'markers': MARKER_RATE,
+                 'inertias': STATE_RATE}  # fmt: skip
+        if given.deviations_rate:
+            rates = {'deviations': given.deviations_rate, **rates}
+        self._rates = {name: RateLimiter(rate) for name, rate in rates.items()}
         self.newest: Deviations | None = None
 
     def publish(
@@ -79,23 +92,28 @@ class LateOutputs:
         sample: Sample,
         estimate: WrenchEstimate,
         contacts: ContactSet | None,
-        duration: float,
+        published: float,
     ) -> None:
-        """Publish what is due and has subscribers; duration of the cycle before [s]."""
+        """Go on with what is due and has subscribers; `perf_counter` behind the results [s]."""
+        self._sample, self._estimate, self._contacts = sample, estimate, contacts
         stamp_ns = estimate.stamp_ns
         if self._look.is_due(stamp_ns):
-            self._inside = self._publishers.subscribed(Pace.INSIDE)
-        self._inner.earn(duration)
-        if self._inside and self._inner.is_due(stamp_ns):
-            with self._limited(self._inner, 'internal wrenches'):
-                self._publish_inside(sample, estimate)
-        self._deviations.earn(duration)
-        if self._has_deviations and self._deviations.is_due(stamp_ns):
-            wanted = self._publishers.subscribed(Pace.DEVIATIONS)
-            if wanted or self._markers.get_subscription_count():
-                with self._limited(self._deviations, 'deviations'):
-                    self._publish_deviations(wanted, sample, contacts)
-        self._publish_markers(sample, estimate)
+            self._inner = self._publishers.subscribed(Pace.INSIDE)
+        for name, rate in self._rates.items():
+            if name not in self._open and rate.is_due(stamp_ns):
+                self._open[name] = self._work[name]()
+        self._credit = min(self._credit, 0.0) + MAX_SHARE * (published - self._published)
+        self._published = start = published
+        while self._open and self._credit >= 0.0:
+            name, work = next(iter(self._open.items()))
+            del self._open[name]
+            try:
+                if next(work, self) is not self:
+                    self._open[name] = work
+            except (InertialEstimationError, LinAlgError) as error:
+                self._lacks[name] = str(error)
+            end = perf_counter()
+            self._credit, start = self._credit - (end - start), end
 
     def status(self) -> Status:
         """Return the deviations since the last status."""
@@ -104,59 +122,65 @@ class LateOutputs:
         self._lacks = {}
         return Status('deviations', tuple(lacks), {'count': count})
 
-    @contextmanager
-    def _limited(self, rate: RateLimiter, what: str) -> Iterator[None]:
-        """Note the time of some work, and the reason why it is not possible."""
-        start = perf_counter()
-        try:
-            yield
-        except (InertialEstimationError, LinAlgError) as error:
-            self._lacks[what] = str(error)
-        rate.spend(perf_counter() - start)
-
-    def _publish_inside(self, sample: Sample, estimate: WrenchEstimate) -> None:
+    def _inside(self) -> Iterator[None]:
         """Publish wrenches through joints and net wrenches of links [T 4.9, 4.23]."""
-        topics, through, net = {output.topic for output, _ in self._inside}, None, None
+        if not self._inner:
+            return
+        sample, estimate, wanted = self._sample, self._estimate, self._inner
+        topics, through, net = {output.topic for output, _ in wanted}, None, None
         if 'internal_wrench' in topics:
             through = self._internal.of(sample, estimate, self._joints)
         if 'net_wrench' in topics:
             net = self._internal.net(sample, estimate)[self._links]
         results = Results(internal_wrenches=through, net_wrenches=net)
-        self._publishers.send(self._inside, sample.stamp_ns, results)
+        self._publishers.send(wanted, sample.stamp_ns, results)
+        yield from ()
 
-    def _publish_deviations(
-        self, wanted: Wanted, sample: Sample, contacts: ContactSet | None
-    ) -> None:
+    def _deviate(self) -> Iterator[None]:
         """Publish standard deviations, and keep them for the markers."""
+        wanted = self._publishers.subscribed(Pace.DEVIATIONS)
+        if not wanted and not self._markers.get_subscription_count():
+            return
         self.newest = None
         self._uncertainty.set_parameter_roots(self._roots())
-        self.newest = found = self._uncertainty.of(sample, contacts, self._assembler.rates)
+        found = self._uncertainty.of(self._sample, self._contacts, self._assembler.rates)
         if found is None:
             raise ModelError('the noise of a stream is not known')
+        self.newest = found
         results = Results(deviations=found)
         self._publishers.send(wanted, found.stamp_ns, results, found.contacts)
         self._lacks.pop('deviations', None)
         self._count += 1
+        yield from ()
 
-    def _publish_markers(self, sample: Sample, estimate: WrenchEstimate) -> None:
-        stamp_ns, robot = sample.stamp_ns, self._robot
-        parameters = self._estimator.robot.parameters
-        has_changed = parameters is not self._shown and self._inertia_rate.is_due(stamp_ns)
-        if has_changed and self._inertias.get_subscription_count():
-            self._shown = parameters
-            shown = markers.inertia_markers(robot, parameters)
-            self._inertias.publish(marker_array(stamp_ns, shown))
-        if not self._marker_rate.is_due(stamp_ns) or not self._markers.get_subscription_count():
+    def _show(self) -> Iterator[None]:
+        """Publish markers."""
+        if not self._markers.get_subscription_count():
             return
+        sample, estimate, robot = self._sample, self._estimate, self._robot
         shown = markers.wrench_markers(estimate, self.newest)
-        if self._state_rate.is_due(stamp_ns):
+        yield
+        if self._state_rate.is_due(sample.stamp_ns):
+            parameters = self._estimator.robot.parameters
             if parameters is not self._ball_parameters:
                 self._ball_parameters = parameters
                 self._balls = markers.link_balls(robot.with_parameters(parameters))
+                yield
             shown += [
                 *markers.health_markers(self._balls, estimate),
                 *markers.sensor_markers(robot, sample),
                 *markers.uninformed_markers(robot, self._dependence.uninformed),
                 *markers.momentum_markers(robot, self._momentum.warning),
             ]
-        self._markers.publish(marker_array(stamp_ns, shown))
+            yield
+        self._markers.publish(marker_array(sample.stamp_ns, shown))
+
+    def _show_inertias(self) -> Iterator[None]:
+        """Publish markers of the inertial parameters when they change."""
+        parameters = self._estimator.robot.parameters
+        if parameters is self._shown or not self._inertias.get_subscription_count():
+            return
+        stamp_ns, self._shown = self._sample.stamp_ns, parameters
+        shown = markers.inertia_markers(self._robot, parameters)
+        yield
+        self._inertias.publish(marker_array(stamp_ns, shown))

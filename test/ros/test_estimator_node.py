@@ -39,7 +39,7 @@ from visualization_msgs.msg import MarkerArray
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.outputs import topics
-from inertial_estimation.ros import estimator_node
+from inertial_estimation.ros import estimator_node, late_outputs
 from inertial_estimation.signals.messages import Decoder
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.stream_noise import stream_noise
@@ -258,7 +258,7 @@ ROUND_OFF = 1e-9
 
 @pytest.fixture(autouse=True)
 def no_limit_of_time(monkeypatch):
-    monkeypatch.setattr(topics, 'MAX_SHARE', np.inf)
+    monkeypatch.setattr(late_outputs, 'MAX_SHARE', np.inf)
 
 
 def at_rate(rate, **given):

@@ -44,8 +44,7 @@ from inertial_estimation.estimation.model_trial import PERIOD_NS as TRIAL_PERIOD
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.parameter_update import ParameterUpdate, calibration_fingerprint
-from inertial_estimation.outputs import topics
-from inertial_estimation.ros import estimator_node
+from inertial_estimation.ros import estimator_node, late_outputs
 from inertial_estimation.ros.inertial_parameters import (
     OFFSETS_TOPIC,
     TOPIC,
@@ -201,7 +200,7 @@ def test_updates_are_used_or_refused(make, rng):
 
 
 def test_offsets_and_covariance_come_with_an_update(make, rng, monkeypatch):
-    monkeypatch.setattr(topics, 'MAX_SHARE', np.inf)
+    monkeypatch.setattr(late_outputs, 'MAX_SHARE', np.inf)
     bench = make(**{'outputs.deviations_rate': 1e9 / PERIOD_NS})
     bench.listen(JointState, '~/joint_torque_deviations')
     topic = topic_names([sensor.name for sensor in ROBOT.ft_sensors])[1]
