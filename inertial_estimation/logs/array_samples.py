@@ -75,7 +75,9 @@ class _Stream(NamedTuple):
     refused: int
 
     @classmethod
-    def of(cls, pieces: Sequence[tuple[Stamps, Indices, Array]], empty: tuple[int, ...]) -> _Stream:
+    def of(
+        cls, pieces: Sequence[tuple[Stamps, Indices, Array]], empty: tuple[int, ...]
+    ) -> _Stream:
         """Join the pieces of a stream, sorted by stamp."""
         if not pieces:
             none = np.zeros(0, dtype=np.int64)
@@ -170,7 +172,8 @@ class ArraySamples:
         """Return the log of all pieces."""
         parts = self._parts()
         instants, own = self._triggers(parts)
-        if not len(instants) or self._joints.overlap:
+        rows = [row for part, _ in parts for row in part.joint_rows.tolist()]
+        if not len(instants) or len(set(rows)) < len(rows):
             raise Irregular
         block, states, joints = self._at_joints(parts, instants, own)
         fts, readings, ft_states = self._sensors('ft', instants)
@@ -290,7 +293,7 @@ class ArraySamples:
         """Return the stamps of the samples, and the newest message of each leading part there."""
         leading = [one for one in parts if one[0].name in self._leading]
         if len(leading) == 1:
-            (part, stream), = leading
+            ((part, stream),) = leading
             return stream.stamps, {part.name: np.arange(len(stream.stamps))}
         if not leading:
             return np.zeros(0, dtype=np.int64), {}
@@ -320,9 +323,7 @@ class ArraySamples:
         own: Mapping[str, Indices],
     ) -> tuple[Array, States, dict[str, StreamStatistics]]:
         """Return the values of all joints (4, n, n_joints), their states, and the counters."""
-        block, states = (
-            np.repeat(x[..., None, :], len(instants), axis=-2) for x in self._assumed
-        )
+        block, states = (np.repeat(x[..., None, :], len(instants), axis=-2) for x in self._assumed)
         given = self._settings.joint_states
         derives = given.velocity_source == 'filter', given.acceleration_source == 'filter'
         statistics = {}
@@ -331,22 +332,18 @@ class ArraySamples:
             newest = stream.newest(instants) if newest is None else newest
             found = stream.states(newest, instants, given.max_age)
             fresh = found == FRESH
-            taken = newest[fresh]
-            values = np.zeros((4, len(taken), len(part.joint_rows)))
+            at, taken = np.ix_(fresh, part.joint_rows), newest[fresh]
             for row, k in ((POSITION, 0), (VELOCITY, 1), (EFFORT, 2)):
-                values[row] = stream.values[taken, k]
-            used, lack = fresh, ''
-            counts = {}
+                block[row][at] = stream.values[taken, k]
+            block[ACCELERATION][at] = 0.0
+            used, lack, counts = fresh, '', {}
             if any(derives):
                 filtered = self._derivatives(stream, stream.values[:, 0], newest)
                 for row, derived, one in zip((VELOCITY, ACCELERATION), derives, filtered.values):
                     if derived:
-                        values[row] = one[fresh]
+                        block[row][at] = one[fresh]
                 used, lack = fresh & filtered.ready, filtered.lack
                 counts['unfiltered'] = len(np.unique(newest[fresh & ~filtered.ready]))
-            at = np.ix_(np.flatnonzero(fresh), part.joint_rows)
-            for row in range(4):
-                block[row][at] = values[row]
             states[:, part.rows] = np.where(
                 (found == ABSENT)[:, None], states[:, part.rows], found[:, None]
             )
@@ -440,9 +437,7 @@ class ArraySamples:
             states[:, index] = code
         return statistics, readings, states
 
-    def _temperatures(
-        self, instants: Stamps
-    ) -> tuple[dict[str, StreamStatistics], Array | None]:
+    def _temperatures(self, instants: Stamps) -> tuple[dict[str, StreamStatistics], Array | None]:
         """Return the counters of temperatures, and those of each FT sensor (n, n_fts), if any."""
         statistics, sensors = {}, self._robot.ft_sensors
         celsius = np.full((len(instants), len(sensors)), np.nan)
@@ -509,9 +504,10 @@ def _frozen_intervals(
     """Return the intervals of bit-equal values that are kept, as `SensorStream` does."""
     last = np.flatnonzero(np.diff(since, append=-1))
     first = since[last]
-    frozen = (limit_ns > 0) & (stamps[last] - stamps[first] >= limit_ns) & (judged[last] != INVALID)
+    frozen = (
+        (limit_ns > 0) & (stamps[last] - stamps[first] >= limit_ns) & (judged[last] != INVALID)
+    )
     is_open = len(last) > 0 and bool(frozen[-1])
     rows = np.flatnonzero(frozen)[-MAX_INTERVALS - is_open :]
     ends = (stamps[first[rows]], stamps[first[rows] + 1], stamps[last[rows]])
     return tuple(FrozenInterval(*one) for one in zip(*(x.tolist() for x in ends), strict=True))
-

@@ -128,7 +128,7 @@ class JointStreams:
             if name not in settings.joint_states.assumed
         }
         self._parts: dict[tuple[int, bytes], JointPart] = {}
-        self.overlap = False
+        self._overlap = False
         self._layouts: dict[tuple[int, tuple[str, ...]], JointLayout] = {}
         self._newest: dict[int, JointLayout] = {}
         self.ignored: tuple[str, ...] = ()
@@ -159,7 +159,7 @@ class JointStreams:
             taken = as_slice(np.array([columns[row] for row in rows.tolist()], dtype=np.intp))
             key, part = (source_index, rows.tobytes()), None
             if len(rows) and (part := self._parts.get(key)) is None:
-                self.overlap |= any(np.isin(one.joint_rows, rows).any() for one in self.parts)
+                self._overlap |= any(np.isin(one.joint_rows, rows).any() for one in self.parts)
                 name = f'{source_index}: {" ".join(self._names[row] for row in rows)}'
                 self._parts[key] = part = JointPart(name, rows, self._settings)
             if len(self._layouts) >= MAX_LAYOUTS:
@@ -174,14 +174,14 @@ class JointStreams:
         """Return the values of all joints at an instant (4, n_joints), and their states."""
         block, states = self._block.copy(), self._states.copy()
         parts = [(part.advance(stamp_ns), part) for part in self._parts.values()]
-        if self.overlap:
+        if self._overlap:
             parts.sort(key=lambda one: one[1].message[0])
         for state, part in parts:
             rows: Indices | slice = part.rows
             if state == FRESH:
                 part.use(stamp_ns)
                 values = part.block
-                if self.overlap:
+                if self._overlap:
                     known = np.isfinite(values[POSITION])
                     rows, values = part.joint_rows[known], values[:, known]
                 block[:, rows] = values
