@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -174,6 +174,6 @@ class SampleBatch:
         return Sample(int(stamp), *arrays)
 
     def _at(self, rows: int | slice | NDArray[np.intp]) -> Iterator[Any]:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name in Sample._fields:
+            value = getattr(self, name)
             yield None if value is None else value[rows]

@@ -49,6 +49,7 @@ class Dynamics:
         self._q_rows = np.array([position_of[row] for row in self._v_rows.tolist()], dtype=np.intp)
         self._linear = forest.top_rows[: len(sources), :3].ravel()
         self._angular = forest.top_rows[: len(sources), 3:].ravel()
+        self._many = (np.empty((0, 0)),) * 3
         self.q = pin.neutral(forest.model)
         """Positions of the forest in the last `run`, shape (nq,); `v` and `a` likewise, (nv,)."""
         self.v = np.zeros(forest.model.nv)
@@ -72,15 +73,14 @@ class Dynamics:
         n = len(samples)
         q, v, a = (np.tile(x, (n, 1)) for x in (self.q, self.v, self.a))
         self._write(samples, q, v, a)
-        positions = np.ascontiguousarray(samples.positions)
-        tau, poses, jacobian = (
-            np.empty((n, *x.shape)) for x in (self.tau, self.poses, self.jacobian)
-        )
-        for i in range(n):
-            self._compute(q[i], v[i], a[i], positions[i])
-            tau[i] = self.tau
-            poses[i] = self.poses
-            jacobian[i] = self.jacobian
+        if len(self._many[0]) != n:
+            now = self.tau, self.poses, self.jacobian
+            self._many = tau, poses, jacobian = tuple(np.empty((n, *x.shape)) for x in now)
+        tau, poses, jacobian = self._many
+        rows = zip(q, v, a, np.ascontiguousarray(samples.positions), *self._many)
+        for *given, own_tau, own_poses, own_jacobian in rows:
+            self._compute(*given)
+            own_tau[:], own_poses[:], own_jacobian[:] = self.tau, self.poses, self.jacobian
         return tau, poses, jacobian
 
     def _write(self, sample: Sample | SampleBatch, q: Array, v: Array, a: Array) -> None:

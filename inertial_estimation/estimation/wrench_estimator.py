@@ -207,27 +207,25 @@ class WrenchEstimator:
         self._shapes.check(samples)
         measured = self.calibration.apply(samples.ft_readings, samples.ft_temperatures)
         given = self._contact_set(contacts)
-        parts, order = [], []
+        found: dict[str, Array] = {}
         for flags, rows in alike(*find_faults(samples, measured, self.motion, self._between)):
-            faults = Faults(*flags)
+            faults, n = Faults(*flags), -1
             plan = self._cache.get(faults, given).plan
             for start in range(0, max(1, len(rows)), CHUNK):
-                order.append(rows[start : start + CHUNK])
-                chunk = samples.take(order[-1])
-                chunk = without_faults(chunk, faults, plan.motion)
-                step = Step(plan, self.rank_tolerance, (len(chunk),))
-                step.place(given.contacts)
+                taken = rows[start : start + CHUNK]
+                chunk = without_faults(samples.take(taken), faults, plan.motion)
+                if len(chunk) != n:
+                    n = len(chunk)
+                    step = Step(plan, self.rank_tolerance, (n,))
+                    step.place(given.contacts)
                 results = plan.dynamics.run_many(chunk)
-                parts.append(
-                    step.solve(chunk.stamp_ns, *results, _without(faults, measured[order[-1]]))
-                )
-        places = np.argsort(np.concatenate(order))
-        columns = {
-            name: np.concatenate([getattr(part, name) for part in parts])[places]
-            for name in WrenchEstimate._fields
-            if name != 'contacts'
-        }
-        return WrenchEstimate(contacts=given.contacts, **columns)
+                part = step.solve(chunk.stamp_ns, *results, _without(faults, measured[taken]))
+                for name, values in part._asdict().items():
+                    if name != 'contacts':
+                        if name not in found:
+                            found[name] = np.empty((len(samples), *values.shape[1:]), values.dtype)
+                        found[name][taken] = values
+        return WrenchEstimate(contacts=given.contacts, **found)
 
     def prepare(
         self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None

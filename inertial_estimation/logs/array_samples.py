@@ -172,7 +172,8 @@ class ArraySamples:
         """Return the log of all pieces."""
         parts = self._parts()
         instants, own = self._triggers(parts)
-        if not len(instants) or self._joints.overlap:
+        rows = [row for part, _ in parts for row in part.joint_rows.tolist()]
+        if not len(instants) or len(set(rows)) < len(rows):
             raise Irregular
         block, states, joints = self._at_joints(parts, instants, own)
         fts, readings, ft_states = self._sensors('ft', instants)
@@ -331,22 +332,18 @@ class ArraySamples:
             newest = stream.newest(instants) if newest is None else newest
             found = stream.states(newest, instants, given.max_age)
             fresh = found == FRESH
-            taken = newest[fresh]
-            values = np.zeros((4, len(taken), len(part.joint_rows)))
+            at, taken = np.ix_(fresh, part.joint_rows), newest[fresh]
             for row, k in ((POSITION, 0), (VELOCITY, 1), (EFFORT, 2)):
-                values[row] = stream.values[taken, k]
-            used, lack = fresh, ''
-            counts = {}
+                block[row][at] = stream.values[taken, k]
+            block[ACCELERATION][at] = 0.0
+            used, lack, counts = fresh, '', {}
             if any(derives):
                 filtered = self._derivatives(stream, stream.values[:, 0], newest)
                 for row, derived, one in zip((VELOCITY, ACCELERATION), derives, filtered.values):
                     if derived:
-                        values[row] = one[fresh]
+                        block[row][at] = one[fresh]
                 used, lack = fresh & filtered.ready, filtered.lack
                 counts['unfiltered'] = len(np.unique(newest[fresh & ~filtered.ready]))
-            at = np.ix_(np.flatnonzero(fresh), part.joint_rows)
-            for row in range(4):
-                block[row][at] = values[row]
             states[:, part.rows] = np.where(
                 (found == ABSENT)[:, None], states[:, part.rows], found[:, None]
             )

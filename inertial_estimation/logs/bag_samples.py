@@ -42,7 +42,7 @@ def read_bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Pr
                 'temperature coefficients'
             )
     with BagReader(path) as reader:
-        bag = _Bag(reader, robot, settings, needs, progress)
+        bag = Bag(reader, robot, settings, needs, progress)
         log = bag.read_arrays() if ArraySamples.covers(settings) else None
         if log is None:
             log = bag.read_messages()
@@ -50,7 +50,7 @@ def read_bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Pr
     return log
 
 
-class _Bag(NamedTuple):
+class Bag(NamedTuple):
     """A bag that is open, and what is wanted of it."""
 
     reader: BagReader

@@ -164,7 +164,10 @@ class Log:
     def within(self, range_: TimeRange) -> Log:
         """Return the samples of a time range."""
         times = self.times
-        rows = np.flatnonzero(range_.mask(times))
+        inside = range_.mask(times)
+        if inside.all():
+            return self
+        rows = np.flatnonzero(inside)
         if not len(rows):
             raise LogError(
                 f'no sample lies between {range_.start} s and {range_.stop} s: '

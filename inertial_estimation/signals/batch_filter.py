@@ -12,7 +12,6 @@ from inertial_estimation.signals.savitzky_golay import (
     MIN_FILL,
     REGULAR_TOLERANCE,
     SPARE_SAMPLES,
-    _powers_and_derivatives,
 )
 
 CHUNK = 512
@@ -29,7 +28,7 @@ def differentiate(
     filter was reset; window [s]. NaN: not filled, or a value of the window is not finite.
     """
     n, m = values.shape
-    found, rows = np.full((n, 2, m), np.nan), np.arange(n)
+    found, rows = np.full((2, n, m), np.nan), np.arange(n)
     window_ns = round(1e9 * window)
     first = np.maximum(np.searchsorted(stamps, stamps - window_ns), starts)
     span, counts = stamps - stamps[first], rows - first + 1
@@ -56,13 +55,12 @@ def differentiate(
         weights = _weights_of_many(
             stamped[ends, -widest:], counts[part], half, ready[part], regular[part], order
         )
-        found[part] = weights @ windows[ends, -widest:]
-        found[part] /= np.stack([half, half * half], axis=1)[..., None]
-    lost = spoilt[1:] > spoilt[first]
-    lost |= ~ready[:, None]
-    derivatives = np.ascontiguousarray(found.swapaxes(0, 1))
-    derivatives[:, lost] = np.nan
-    return derivatives, ready
+        derivatives = weights @ windows[ends, -widest:]
+        derivatives /= np.stack([half, half * half], axis=1)[..., None]
+        derivatives[~ready[part]] = np.nan
+        found[:, part] = derivatives.swapaxes(0, 1)
+    found[:, spoilt[1:] > spoilt[first]] = np.nan
+    return found, ready
 
 
 def _weights_of_many(
@@ -87,7 +85,8 @@ def _unit_weights(times: Array, counts: Indices, order: int) -> Array:
     powers[:, 0] = np.arange(c) >= c - counts[:, None]
     for degree in range(order):
         np.multiply(powers[:, degree], times, out=powers[:, degree + 1])
-    wanted = _powers_and_derivatives(1.0, order)[:, 1:]
+    k = np.arange(order + 1.0)
+    wanted = np.stack([k, k * (k - 1.0)], axis=1)
     factors = np.linalg.solve(powers @ powers.swapaxes(1, 2), wanted)
     weights: Array = factors.swapaxes(1, 2) @ powers
     return weights

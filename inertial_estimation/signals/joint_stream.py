@@ -128,7 +128,7 @@ class JointStreams:
             if name not in settings.joint_states.assumed
         }
         self._parts: dict[tuple[int, bytes], JointPart] = {}
-        self.overlap = False
+        self._overlap = False
         self._layouts: dict[tuple[int, tuple[str, ...]], JointLayout] = {}
         self._newest: dict[int, JointLayout] = {}
         self.ignored: tuple[str, ...] = ()
@@ -160,7 +160,7 @@ class JointStreams:
             key, part = (source_index, rows.tobytes()), None
             # Where no joint is measured, the stamp alone makes a sample.
             if (len(rows) or not self._row_of) and (part := self._parts.get(key)) is None:
-                self.overlap |= any(np.isin(one.joint_rows, rows).any() for one in self.parts)
+                self._overlap |= any(np.isin(one.joint_rows, rows).any() for one in self.parts)
                 name = f'{source_index}: {" ".join(self._names[row] for row in rows)}'
                 self._parts[key] = part = JointPart(name, rows, self._settings)
             if len(self._layouts) >= MAX_LAYOUTS:
@@ -174,14 +174,14 @@ class JointStreams:
     def at(self, stamp_ns: int) -> tuple[Array, States]:
         """Return the values (4, n_joints) at the instant of the parts, and their states."""
         block, states, parts = self._block.copy(), self._states.copy(), self.parts
-        if self.overlap:
+        if self._overlap:
             parts.sort(key=lambda part: part.message[0])
         for part in parts:
             rows: Indices | slice = part.rows
             if part.state == FRESH:
                 part.use(stamp_ns)
                 values = part.block
-                if self.overlap:
+                if self._overlap:
                     known = np.isfinite(values[POSITION])
                     rows, values = part.joint_rows[known], values[:, known]
                 block[:, rows] = values

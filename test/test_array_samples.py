@@ -1,0 +1,133 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Samples of whole streams against those of the node's assembler, on random faulty streams."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rosbags')
+
+from bag_messages import imu, joint_state, point, sent, temperature, wrench, write_bag
+from robots import nested_humanoid_urdf
+
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.logs.array_samples import ArraySamples
+from inertial_estimation.logs.bag import BagReader
+from inertial_estimation.logs.bag_samples import Bag
+from inertial_estimation.logs.log import no_progress
+from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.model.configured_robot import build_robot
+
+START = 1_700_000_000_000_000_000
+MS = 1_000_000
+FTS = ('arm_sensor', 'leg_sensor', 'foot_sensor')
+SETTINGS = {
+    'imus': ['head'],
+    'ft_sensors': list(FTS),
+    'ft.arm_sensor': {'temperature_topic': '/temperature', 'time_offset': 0.003},
+    'ft.leg_sensor.frame_id': 'leg_frame',
+    'contacts': ['root', 'hand'],
+    'joint_states.max_age': 0.03,
+}
+# Sums of 20 products in another order, over weights of a second derivative.
+ROUND_OFF = 1e-9
+
+
+def stamps_of(rng, n, period_ns, jitter_ns):
+    """Stamps with jitter, gaps, repetitions and exchanges."""
+    steps = period_ns + np.round(jitter_ns * rng.normal(size=n)).astype(np.int64)
+    steps[rng.random(n) < 0.01] *= rng.integers(2, 30)
+    steps[rng.random(n) < 0.01] = 0
+    return START + int(rng.integers(0, 50) * MS) + np.cumsum(np.maximum(steps, 0))
+
+
+def faulty(rng, values):
+    """Make some readings freeze, some NaN or infinite, some in part."""
+    n = len(values)
+    for _ in range(rng.integers(0, 3)):
+        start = rng.integers(0, n)
+        values[start : start + rng.integers(2, 60)] = values[start]
+    for wrong in (np.nan, np.inf):
+        values[rng.random(n) < 0.01, rng.integers(0, values.shape[1])] = wrong
+    values[rng.random(n) < 0.01, :3] = np.nan
+    return values
+
+
+def random_messages(rng, robot, jitter_ns, joint_topics):
+    n, period = 300, int(rng.integers(3, 7)) * MS
+    streams, joints = [], np.array(robot.joint_names)
+
+    def add(topic, make, first, values):
+        late = np.round(2 * MS * rng.random(len(values))).astype(int).tolist()
+        for ns, at, row in zip(stamps_of(rng, len(values), period, jitter_ns), late, values):
+            streams.append(sent(topic, make, int(ns), *first, *row, late_ns=at))
+
+    for name in FTS:
+        values = faulty(rng, rng.normal(0.0, 10.0, (n, 6)))
+        add(f'/ft/{name}', wrench, ('leg_frame' if name == 'leg_sensor' else name,),
+            [[row] for row in values])  # fmt: skip
+    values = faulty(rng, rng.normal(0.0, 1.0, (n, 6)))
+    add('/imu/head', imu, ('head',), [[row[:3], row[3:]] for row in values])
+    add('/temperature', temperature, ('arm_sensor',), [[20.0 + k] for k in range(5)])
+    places = rng.normal(0.0, 0.05, (20, 3))
+    add('/contacts', point, ('hand',), [[place] for place in places])
+    halves = np.array_split(rng.permutation(len(joints)), 2)
+    for topic, own in joint_topics(halves):
+        for rows in own:
+            q = faulty(rng, np.sin(0.02 * np.arange(n)[:, None] + rows))
+            names = [*joints[rows], 'tail']
+            values = [(names, [*row, 0.0], [], [*row, 1.0]) for row in q]
+            add(topic, joint_state, (), values)
+    return sorted(streams, key=lambda message: message[2])
+
+
+LAYOUTS = {
+    'one topic': lambda halves: [('/joint_states', [np.concatenate(halves)])],
+    'two publishers': lambda halves: [('/joint_states', halves)],
+    'two topics': lambda halves: [('/joint_states', halves[:1]), ('/more', halves[1:])],
+}
+
+
+def read_both(tmp_path, messages, settings, robot):
+    path = write_bag(tmp_path / 'bag', messages)
+    needs = np.zeros(len(robot.ft_sensors), dtype=bool)
+    with BagReader(path) as reader:
+        bag = Bag(reader, robot, settings, needs, no_progress)
+        return bag.read_arrays(), bag.read_messages()
+
+
+@pytest.mark.parametrize('seed', range(4))
+@pytest.mark.parametrize('topics', LAYOUTS)
+def test_arrays_are_the_samples_of_the_assembler(tmp_path, topics, seed):
+    rng = np.random.default_rng(seed)
+    robot_settings = {
+        **SETTINGS,
+        'joint_states.topics': ['/joint_states', '/more'][: 1 + (topics == 'two topics')],
+        'joint_states.velocity_source': ('filter', 'message')[seed % 2],
+        'filter': {'kind': ('savitzky_golay', 'quintic')[seed // 2 % 2], 'window': 0.1},
+    }
+    settings = EstimatorSettings.from_dict(robot_settings)
+    robot = build_robot(settings, nested_humanoid_urdf())
+    # Exact stamps, jitter that counts as none, and real jitter.
+    jitter_ns = rng.choice([0, 30, 100_000])
+    messages = random_messages(rng, robot, jitter_ns, LAYOUTS[topics])
+    found, wanted = read_both(tmp_path, messages, settings, robot)
+    for name in wanted.samples.__slots__:
+        one, other = getattr(found.samples, name), getattr(wanted.samples, name)
+        if other is None or other.dtype != np.float64:
+            np.testing.assert_array_equal(one, other, name)
+            continue
+        # What is infinite for one is unknown to both.
+        finite = np.isfinite(other)
+        assert np.array_equal(np.isfinite(one), finite), name
+        scale = np.abs(other[finite]).max(initial=1.0)
+        np.testing.assert_allclose(one[finite], other[finite], rtol=0, atol=ROUND_OFF * scale)
+    one, other = asdict(found.statistics), asdict(wanted.statistics)
+    assert one == other
+    for name in ('origin_ns', 'problems', 'late'):
+        assert getattr(found, name) == getattr(wanted, name)
+    assert found.touches.sets == wanted.touches.sets
+    np.testing.assert_array_equal(found.touches.rows, wanted.touches.rows)
+    np.testing.assert_array_equal(np.concatenate(found.rates), np.concatenate(wanted.rates))
