@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,14 +66,16 @@ def yoga_log(start: float = 13.5, stop: float = 45.0) -> Log:
     return log
 
 
-def humanoid_log(push: tuple[float, float] = (0.0, 0.0)) -> Log:
+def humanoid_log(
+    push: tuple[float, float] = (0.0, 0.0), seed: int = 0, imus: Sequence[str] = tuple(IMUS)
+) -> Log:
     """
     Return a noisy log of a simulated iCub held at its left sole, 20 s at 100 Hz.
 
     It holds two poses until 7 s, then all joints move. Meanwhile 25 N act on the right hand
     between the times of ``push``.
     """
-    rng, text = np.random.default_rng(0), icub_urdf()
+    rng, text = np.random.default_rng(seed), icub_urdf()
     for name in FTS:  # to read the wrench through their joints
         text = text.replace(
             f'<joint name="{name}_sensor" type="fixed">',
@@ -94,8 +96,8 @@ def humanoid_log(push: tuple[float, float] = (0.0, 0.0)) -> Log:
     axis, weightless = np.array([0.6, 0.8, 0.0]), pin.Force.Zero()
     foot = model.frames[model.getFrameId('l_sole')].parentJoint
     hand = model.frames[model.getFrameId('r_hand')].parentJoint
-    frames = [model.getFrameId(name) for name in IMUS]
-    wrenches, inertial = np.zeros((len(t), len(FTS), 6)), np.zeros((len(t), len(IMUS), 6))
+    frames = [model.getFrameId(name) for name in imus]
+    wrenches, inertial = np.zeros((len(t), len(FTS), 6)), np.zeros((len(t), len(imus), 6))
     for k, (q_k, v_k, a_k) in enumerate(np.swapaxes(motion, 0, 1)):
         q, v, a = pin.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
         q[rows], v[rows - 1], a[rows - 1] = q_k[:-1], v_k[:-1], a_k[:-1]
@@ -124,7 +126,7 @@ def humanoid_log(push: tuple[float, float] = (0.0, 0.0)) -> Log:
         **{
             f'/ft/{n}': Stream(t, wrenches[:, k], WRENCH, f'{n}_sensor') for k, n in enumerate(FTS)
         },
-        **{f'/imu/{n}': Stream(t, inertial[:, k], IMU, n) for k, n in enumerate(IMUS)},
+        **{f'/imu/{n}': Stream(t, inertial[:, k], IMU, n) for k, n in enumerate(imus)},
     }
 
 

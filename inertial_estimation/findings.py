@@ -137,6 +137,12 @@ CODES: dict[str, Code] = {
         'wrong offset, scale, pose, axes or stamps; also more than a quarter of the change of '
         'the reading, or constant and twice the noise',
     ),
+    'fault': Code(
+        _W, '{kind}, which explains {explained:.0%} of what contradicts it in the log{others}',
+        20.0, 'nats of log likelihood',
+        'the one correction that explains most residuals of the log at once; those that explain '
+        'as much are named with it; results that depend on the subject are wrong',
+    ),
     'momentum': Code(
         _W, 'momentum and wrenches differ by {force:.2f} N and {moment:.3f} Nm in {time:.0f} s of '
         'the log', 4.0, 'standard deviations',

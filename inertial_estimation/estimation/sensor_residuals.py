@@ -53,7 +53,7 @@ def imu_sources(robot: Robot) -> Indices:
     return found
 
 
-def _predicted_imus(robot: Robot, samples: SampleBatch) -> Array:
+def predicted_imus(robot: Robot, samples: SampleBatch) -> Array:
     """Return predicted angular velocities and proper accelerations, (2, n, n_imus, 3)."""
     found = np.full((2, len(samples), len(robot.imus), 3), np.nan)
     poses, sources = poses_in_parents(robot, samples.positions), imu_sources(robot)
@@ -143,7 +143,7 @@ def sensor_residuals(
     SampleShapes(estimator.robot).check(samples)
     samples = with_gaps(samples)
     active = ContactSet.reported(estimator.contacts if contacts is None else contacts)
-    rates, accelerations = _predicted_imus(estimator.robot, samples)
+    rates, accelerations = predicted_imus(estimator.robot, samples)
     n_fts = len(estimator.robot.ft_sensors)
     predicted = [_predicted_ft(estimator, samples, active, k) for k in range(n_fts)]
     fts = np.stack(predicted, axis=1) if predicted else np.empty((len(samples), 0, 6))

@@ -26,6 +26,7 @@ from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.results import Inside, LogDeviations, Replay
 from inertial_estimation.logs.sensor_agreement import (
+    fault_records,
     find_situations,
     momentum_records,
     sensor_records,
@@ -127,6 +128,7 @@ def replay(
         'momentum': list(momentum_records(found)),
         'sensor_residuals': sensor_records(found, situations),
         'uninformed': list(uninformed_torques(found, situations)),
+        'faults': fault_records(found),
     }
     found = replace(found, summary=summary)
     progress('checks', 1.0)

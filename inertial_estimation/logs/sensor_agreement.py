@@ -20,6 +20,7 @@ from inertial_estimation.arrays import Indices
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import UninformedTorques, dependence_table
 from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.estimation.fault_hypotheses import find_faults
 from inertial_estimation.estimation.momentum_check import (
     WINDOW_NS,
     WINDOWS,
@@ -175,6 +176,16 @@ def sensor_records(replay: Replay, situations: Sequence[Situation]) -> list[Reco
                 'doubtful': judges and verdict.doubtful,
             })  # fmt: skip
     return records
+
+
+def fault_records(replay: Replay) -> list[Record]:
+    """Return the fault that explains the residuals of a log, and those that do so as well."""
+    samples, touches = replay.recording.without_frozen(), replay.recording.touches
+    contacts = [*replay.estimator.contacts]
+    contacts += [one for part in (touches.sets if touches else ()) for one in part]
+    frames = dict.fromkeys(contact.frame for contact in contacts if contact.unknowns)
+    readings = replay.calibration.apply(samples.ft_readings, samples.ft_temperatures)
+    return [one._asdict() for one in find_faults(replay.robot, samples, readings, [*frames])]
 
 
 def uninformed_torques(replay: Replay, situations: Sequence[Situation]) -> Iterator[Record]:

@@ -1,0 +1,776 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Name the fault of a log: hypotheses, tested by how well each explains all residuals at once.
+
+The equations are the balances of the submodels [T 4.16], joint torques against efforts [T 4.23],
+and each IMU against its prediction from another source [T 4.2, 4.4]. Constant FT offsets are free
+in each of them, friction and drive inertia in those of torques. A hypothesis corrects the log by a
+few parameters. Its score is the gain in log likelihood, with the variance of each equation free,
+less half the logarithm of the number of independent samples for each parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, permutations, product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from scipy.signal import savgol_filter
+
+from inertial_estimation.arrays import Array, Indices
+from inertial_estimation.estimation.sensor_residuals import predicted_imus
+from inertial_estimation.model.link_motions import Poses, link_motions, poses_in_parents
+from inertial_estimation.model.regressor import free_sides, joint_axis, poses_in_root
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.spatial import cross, hat
+from inertial_estimation.sample import SampleBatch, SensorState
+
+PERIOD, WINDOW = 0.01, 0.15
+"""Of the samples that are compared, and of the filter that all signals pass alike [s]."""
+MAX_SAMPLES, SCREENED, MAX_TESTS = 200, 50, 8
+"""Instants of the final scores, and of the first ones of corrections of the motion."""
+CORRELATION = 0.3
+"""Time after which errors of the model are independent [s]."""
+FLOORS = {
+    'gravity': 1.0, 'force': 0.3, 'moment': 0.03, 'torque': 0.1, 'gyroscope': 0.02,
+    'accelerometer': 0.15,
+}  # fmt: skip
+"""Errors that are no fault [SI units]."""
+FLOOR_SHARE, TOUCHED_SHARE = 0.05, 0.2
+"""Of the change of the signal that is no fault either, and of a submodel that may be touched."""
+MASS_ERROR, LEVER = 0.005, 0.1
+"""Share of the whole wrench of a submodel that is no fault, and lever of its force [m]."""
+DELAYS = (-0.1, -0.05, -0.02, 0.02, 0.05, 0.1)
+"""That are tried [s]."""
+MAX_GAIN = 5.0
+UNITS, STANDARD = (1e-3, 1.0 / 9.80665, 1e3), 9.80665
+"""Factors of readings in kN, kgf and mN, and standard gravity [m/s^2]."""
+LOG_TURNS = float(np.log(23.0))
+"""Price of one of the turns by right angles."""
+EPSILON = 0.02
+"""Step of finite differences [rad or m]."""
+MIN_SCORE, MIN_EXPLAINED, ALIKE, DONE = 20.0, 0.5, 3.0, 0.8
+"""Least score of a fault, least share it explains, lead that decides [nats], share that is all."""
+LEAST = {
+    'gain': 1.1, 'delay': 0.02, 'jump': 3.0, 'drift': 3.0, 'offset': 2.0, 'turned': 5.0,
+    'bias': 0.2,
+}  # fmt: skip
+"""Smaller ones are usual [1, s, N, N, degrees, degrees, m/s^2]."""
+MAX_OFFSET = 45.0
+"""Of a joint; more is what fits by chance [degrees]."""
+FROZEN, SATURATED, MIN_KNOWN = 1.0, 0.05, 20
+"""Time of one value [s], share of the samples at an extreme, samples that are judged."""
+Change = Callable[[SampleBatch], SampleBatch]
+"""Corrects samples that lie on a grid."""
+
+
+class Fault(NamedTuple):
+    """A fault that explains the residuals of a log."""
+
+    subject: str
+    kind: str
+    """As in 'axes x -> y', 'sign', 'delay'."""
+    size: float
+    unit: str
+    score: float
+    """Gain in log likelihood, less the price of the parameters."""
+    explained: float
+    """Share of the squared residuals that it removes, in the equations that it changes."""
+
+    @property
+    def what(self) -> str:
+        """Kind and size."""
+        return self.kind if np.isnan(self.size) else f'{self.kind} {self.size:.3g} {self.unit}'
+
+
+class Equation(NamedTuple):
+    """One kind of equations, three or one at each instant: value minus measured is zero."""
+
+    kind: str
+    value: Array
+    """Shape (n, k)."""
+    measured: Array
+    loads: dict[int, Array]
+    """Slopes of the measured part by the readings of FT sensors, (n, k, 6)."""
+    links: dict[int, Array]
+    """Share of each link in the value, (n, k)."""
+    nuisance: Array
+    """Columns that are free, (n, k, p)."""
+    touched: bool
+    """A contact may act."""
+    name: str = ''
+
+
+def on_grid(samples: SampleBatch) -> SampleBatch:
+    """Return all signals at even times, through one filter; few still poses as they are."""
+    t = 1e-9 * (samples.stamp_ns - samples.stamp_ns[0])
+    names = ('positions', 'angular_velocities', 'proper_accelerations', 'ft_readings')
+    efforts = samples.positions * np.nan if samples.efforts is None else samples.efforts
+    values = {name: getattr(samples, name) for name in names} | {'efforts': efforts}
+    if len(t) < 2 or np.median(np.diff(t)) > WINDOW:
+        return replace(samples, **values)
+    grid = np.arange(0.0, t.max(), PERIOD)
+    n, window = len(grid), 2 * round(0.5 * WINDOW / PERIOD) + 1
+
+    def resampled(array: Array) -> Array:
+        columns = array.reshape(len(array), -1)
+        found = np.full((n, columns.shape[1]), np.nan)
+        for k, column in enumerate(columns.T):
+            known = np.flatnonzero(np.isfinite(column))
+            if len(known) > 1:
+                found[:, k] = np.interp(grid, t[known], column[known])
+                after = np.clip(np.searchsorted(t[known], grid), 1, len(known) - 1)
+                found[t[known][after] - t[known][after - 1] > WINDOW, k] = np.nan
+        return found.reshape(n, *array.shape[1:])
+
+    def smooth(array: Array, order: int = 0) -> Array:
+        if not array.size:
+            return array
+        return np.asarray(
+            savgol_filter(array, window, 3, deriv=order, delta=PERIOD, axis=0, mode='nearest')
+        )
+
+    raw = {name: resampled(value) for name, value in values.items()}
+    q, w = raw['positions'], raw['angular_velocities']
+    return SampleBatch(
+        stamp_ns=(samples.stamp_ns[0] + 1e9 * grid).astype(np.int64),
+        velocities=smooth(q, 1),
+        accelerations=smooth(q, 2),
+        angular_accelerations=smooth(w, 1),
+        **{name: smooth(value) for name, value in raw.items()},
+    )
+
+
+def equations(
+    robot: Robot,
+    x: SampleBatch,
+    effort_rates: Array,
+    touched: frozenset[int],
+    grounds: dict[int, int],
+) -> list[Equation]:
+    """
+    Return all equations of samples; effort_rates (n, n_joints).
+
+    touched: links at which a contact may act; grounds: links that hold a submodel.
+    """
+    poses, n = poses_in_parents(robot, x.positions), len(x)
+    motions, inertias = link_motions(robot, x, poses, _sources(robot)), robot.parameters[:, None]
+    w, dw, a = (np.array(part) for part in zip(*motions, strict=True))
+    m, mc, inertia = inertias[..., :1], inertias[..., 1:4], _matrix(robot.parameters[:, 4:])
+    # The net wrench of each link [T 4.9].
+    forces = m * a + cross(dw, mc) + cross(w, cross(w, mc))
+    moments = dw @ inertia + cross(w, w @ inertia) + cross(mc, a)
+    efforts, found = x.efforts, []
+    assert efforts is not None
+    for s, submodel in enumerate(robot.submodels):
+        placed = poses_in_root(robot, submodel, poses)
+        R, p = (np.array(part) for part in zip(*(placed[k] for k in submodel.links)))
+        f, t = (one[list(submodel.links)][..., None] for one in (forces, moments))
+        f, t = (R @ f)[..., 0], (R @ t)[..., 0]
+        wrenches = np.concatenate([f, t + cross(p, f)], axis=2)
+        links = dict(zip(submodel.links, wrenches, strict=True))
+        at: dict[int, int] = {}
+        loads: dict[int, Array] = {}
+        for f in submodel.sensors:
+            sensor = robot.ft_sensors[f]
+            if f == submodel.root_sensor:
+                at[f], sign, child = submodel.root, -sensor.direction, placed[submodel.root]
+            else:
+                at[f], sign, above = sensor.parent, sensor.direction, placed[sensor.parent]
+                child = _joined(above, poses[sensor.child])
+            H = sensor.child_H_sensor
+            loads[f] = sign * _transform(_joined(child, Poses(H[None, :3, :3], H[None, :3, 3])))
+        ground = grounds.get(s, -1)
+        if ground < 0 and loads:
+            for kind, axes in (('force', slice(3)), ('moment', slice(3, 6))):
+                own = {k: wrench[:, axes] for k, wrench in links.items()}
+                value = np.sum(list(own.values()), axis=0)
+                slopes = {f: load[:, axes] for f, load in loads.items()}
+                none = np.zeros((n, 3, 0))
+                found.append(
+                    Equation(kind, value, np.zeros((n, 3)), slopes, own, none,
+                             not touched.isdisjoint(submodel.links),
+                             submodel.name)
+                )  # fmt: skip
+        for side in free_sides(robot, submodel, ground):
+            measured = efforts[:, side.joint, None]
+            if np.isfinite(measured).sum() < 2:
+                continue
+            axis = side.sign * joint_axis(placed[side.child], robot.links[side.child].motion)
+            own = {k: np.sum(axis * links[k], axis=1)[:, None] for k in side.links}
+            slopes = {
+                f: np.einsum('ni,nij->nj', axis, load)[:, None]
+                for f, load in loads.items()
+                if at[f] in side.links
+            }
+            v = x.velocities[:, side.joint]
+            free = np.column_stack([
+                np.ones(n), v, np.tanh(v / EPSILON), x.accelerations[:, side.joint],
+                effort_rates[:, side.joint],
+            ])[:, None]  # fmt: skip
+            value = np.sum(list(own.values()), axis=0)
+            found.append(Equation('torque', value, measured, slopes, own, free,
+                                  not touched.isdisjoint(side.links),
+                                  robot.joint_names[side.joint]))  # fmt: skip
+    none = np.zeros((n, 3, 0))
+    for kind, predicted, readings in zip(
+        ('gyroscope', 'accelerometer'), predicted_imus(robot, x),
+        (x.angular_velocities, x.proper_accelerations), strict=True,
+    ):  # fmt: skip
+        found += [
+            Equation(kind, predicted[:, k], readings[:, k], {}, {}, none, False, imu.name)
+            for k, imu in enumerate(robot.imus)
+            if np.isfinite(predicted[:, k]).any()
+        ]
+    g = float(np.linalg.norm(robot.gravity))
+    sizes = np.linalg.norm(x.proper_accelerations, axis=2)
+    found += [
+        Equation('gravity', np.full((n, 1), g), sizes[:, k, None], {}, {}, none[:, :1], False,
+                 imu.name)
+        for k, imu in enumerate(robot.imus)
+    ]  # fmt: skip
+    return found
+
+
+def _sources(robot: Robot) -> list[int]:
+    """Return the IMUs that the motion is from: whole ones, else accelerometers."""
+    kinds = [imu.measures for imu in robot.imus]
+    best = 'both' if 'both' in kinds else 'accelerometer'
+    return [k for k, kind in enumerate(kinds) if kind == best]
+
+
+def _joined(outer: Poses, inner: Poses) -> Poses:
+    """Return the poses of a frame in a frame."""
+    origins = outer.origins + (outer.rotations @ inner.origins[..., None])[..., 0]
+    return Poses(outer.rotations @ inner.rotations, origins)
+
+
+def _transform(pose: Poses) -> Array:
+    """Return the matrices that move wrenches, (n, 6, 6)."""
+    X = np.zeros((len(pose.origins), 6, 6))
+    X[:, :3, :3] = X[:, 3:, 3:] = pose.rotations
+    X[:, 3:, :3] = hat(pose.origins) @ pose.rotations
+    return X
+
+
+def _matrix(inertias: Array) -> Array:
+    """Return matrices of Ixx, Ixy, Iyy, Ixz, Iyz, Izz, (n, 3, 3)."""
+    return inertias[:, [0, 1, 3, 1, 2, 4, 3, 4, 5]].reshape(-1, 3, 3)
+
+
+class Fit:
+    """The residuals of equations, without what is free in them."""
+
+    def __init__(self, found: Sequence[Equation], readings: Array) -> None:
+        self.equations, self.readings = found, readings
+        self.raw: list[Array] = []
+        self.whole: list[Array] = []
+        self.kept: list[Array] = []
+        self.bases: list[Array] = []
+        for one in found:
+            r = one.value - one.measured - sum(
+                ((L @ readings[:, f, :, None])[..., 0] for f, L in one.loads.items()),
+                start=np.zeros_like(one.value),
+            )  # fmt: skip
+            columns = np.concatenate([*one.loads.values(), one.nuisance], axis=2)
+            known = np.isfinite(r).all(axis=1) & np.isfinite(columns).all(axis=(1, 2))
+            flat = columns[known].reshape(known.sum() * columns.shape[1], columns.shape[2])
+            norms = np.linalg.norm(flat, axis=0)
+            flat = flat[:, norms > 0.0] / norms[norms > 0.0]
+            values, vectors = np.linalg.eigh(flat.T @ flat)
+            usable = values > 1e-8 * max(1.0, values.max(initial=0.0))
+            self.bases.append(flat @ (vectors[:, usable] / np.sqrt(values[usable])))
+            self.kept.append(known)
+            self.whole.append(r)
+            self.raw.append(self.free(len(self.raw), r))
+
+    def free(self, b: int, values: Array) -> Array:
+        """Return values (n, k, ...) of equations b without what is free in them, flat."""
+        flat = values[self.kept[b]]
+        flat = flat.reshape(flat.shape[0] * flat.shape[1], *flat.shape[2:])
+        Q = self.bases[b]
+        return np.asarray(flat - Q @ (Q.T @ flat))
+
+    def squares(self) -> Array:
+        """Return the mean squared residual of each kind of equations."""
+        return np.array([_mean_square(r) for r in self.raw])
+
+
+def _mean_square(values: Array) -> float:
+    return float(np.mean(values**2)) if values.size else np.nan
+
+
+class Test(NamedTuple):
+    """The outcome of a hypothesis."""
+
+    subject: str
+    kind: str
+    size: float
+    unit: str
+    price: float
+    """Of its parameters and of the number of its like [nats]."""
+    squares: Array
+    change: Change | None = None
+    """Of the motion; None: it is linear in the readings."""
+
+
+class FaultSearch:
+    """Scores hypotheses on a log."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        samples: SampleBatch,
+        readings: Array,
+        touched: frozenset[int],
+        grounds: dict[int, int],
+    ) -> None:
+        self.robot, self.touched, self.grounds = robot, touched, grounds
+        self.grid = on_grid(replace(samples, ft_readings=readings))
+        margin = max(round((abs(DELAYS[0]) + 0.01) / PERIOD), 0)
+        n = len(self.grid)
+        self.still = bool(n < 2 or np.diff(self.grid.stamp_ns[:2])[0] > 2e9 * PERIOD)
+        # A late effort is no fault: it is filtered more than positions are.
+        self.rates = np.zeros_like(self.grid.positions)
+        if not self.still:
+            self.rates = np.gradient(self.grid.efforts, PERIOD, axis=0)
+        first, last = (0, n - 1) if self.still else (margin, n - 1 - margin)
+        self.rows = self._rows(first, last, MAX_SAMPLES)
+        self.few = self.rows[:: max(1, len(self.rows) // SCREENED)]
+        self.null = self._fit(lambda x: x, self.rows)
+        self.floors = np.array([self._floor(b) for b in range(len(self.null.equations))])
+        seconds = 1e-9 * float(np.ptp(self.grid.stamp_ns[self.rows]))
+        independent = len(self.rows) if self.still else min(len(self.rows), seconds / CORRELATION)
+        share = np.array([one.mean() for one in self.null.kept])
+        each = np.array([one.value.shape[1] for one in self.null.equations])
+        used = np.array([b.shape[1] for b in self.null.bases])
+        self.weights = np.maximum(independent * share * each - used, 0.0)
+        self.weights[~np.isfinite(self.null.squares())] = 0.0
+        self.independent = max(independent, 2.0)
+        self.base = self.null.squares()
+        self.each = 0.5 * float(np.log(self.independent))
+        """Price of one fitted parameter."""
+
+    @staticmethod
+    def _rows(first: int, last: int, most: int) -> Indices:
+        if last < first:
+            return np.empty(0, dtype=np.intp)
+        return np.unique(np.linspace(first, last, min(most, last - first + 1)).round().astype(int))
+
+    def _floor(self, b: int) -> float:
+        """Return the squared error of equations that is no fault."""
+        one = self.null.equations[b]
+        share = TOUCHED_SHARE if one.touched else FLOOR_SHARE
+        signal = _mean_square(self.null.free(b, one.value))
+        if one.touched:  # all that the sensors feel may be a contact
+            signal = max(signal, _mean_square(self.null.free(b, one.value - self.null.whole[b])))
+        whole = _mean_square(one.value[self.null.kept[b]]) if one.loads else 0.0
+        if one.kind == 'moment':  # the force comes right before
+            force = self.null.equations[b - 1].value[self.null.kept[b]]
+            whole += LEVER**2 * _mean_square(force)
+        shares = share**2 * np.nan_to_num(signal) + MASS_ERROR**2 * np.nan_to_num(whole)
+        return float(FLOORS[one.kind] ** 2 + shares)
+
+    def _fit(self, change: Change, rows: Indices) -> Fit:
+        x = change(self.grid.take(rows))
+        found = equations(self.robot, x, self.rates[rows], self.touched, self.grounds)
+        return Fit(found, x.ft_readings)
+
+    def score(self, squares: Array, price: float, base: Array | None = None) -> float:
+        """Return the gain in log likelihood less the price of the hypothesis."""
+        base = self.base if base is None else base
+        used = (self.weights > 0.0) & np.isfinite(base) & np.isfinite(squares)
+        ratio = (squares[used] + self.floors[used]) / (base[used] + self.floors[used])
+        gain = -0.5 * self.weights[used] @ np.log(ratio)
+        return float(gain - price)
+
+    def explained(self, test: Test) -> float:
+        """Return the share of the squares that it removes, where it does so."""
+        used = (self.weights > 0.0) & np.isfinite(test.squares) & (self.base > 0.0)
+        before, after, floors = (one[used] for one in (self.base, test.squares, self.floors))
+        gains = self.weights[used] * np.log((before + floors) / (after + floors))
+        shares = np.where(gains > 0.0, 1.0 - after / before, 1.0)
+        whole = np.abs(gains).sum()
+        return float(gains @ shares / whole) if whole > 0.0 else 0.0
+
+    def linear(self, columns: dict[int, Array], fit: Fit | None = None) -> tuple[Array, Array]:
+        """Fit r - C x over all equations; columns C (n, k, p); return x and mean squares."""
+        fit = fit or self.null
+        squares, x = fit.squares(), np.empty(0)
+        used = (self.weights > 0.0) & np.isfinite(squares)
+        freed = {b: fit.free(b, C) for b, C in columns.items() if used[b]}
+        for _ in range(3 if freed else 0):
+            A, y = 0.0, 0.0
+            for b, C in freed.items():
+                weight = self.weights[b] / max(1, len(C)) / (squares[b] + self.floors[b])
+                A, y = A + weight * C.T @ C, y + weight * C.T @ fit.raw[b]
+            x = np.linalg.lstsq(A, y, rcond=1e-9)[0]
+            for b, C in freed.items():
+                squares[b] = _mean_square(fit.raw[b] - C @ x)
+        return x, squares
+
+    def with_readings(self, s: int, readings: Array) -> Array:
+        """Return the mean squares with other readings of an FT sensor (n, 6)."""
+        squares, change = self.base.copy(), readings - self.null.readings[:, s]
+        for b, one in enumerate(self.null.equations):
+            if s in one.loads and self.weights[b] > 0.0:
+                moved = (one.loads[s] @ change[..., None])[..., 0]
+                squares[b] = _mean_square(self.null.raw[b] - self.null.free(b, moved))
+        return squares
+
+    def ft_hypotheses(self) -> Iterator[Test]:
+        """Yield corrections of FT sensors."""
+        F, stamps, axes = self.null.readings, self.grid.stamp_ns[self.rows], 'xyz'
+        n, times = len(F), 1e-9 * (stamps - stamps[0])
+        for s, sensor in enumerate(self.robot.ft_sensors):
+            own = [b for b, one in enumerate(self.null.equations) if s in one.loads]
+            if not any(self.weights[b] > 0.0 for b in own):
+                continue
+            for order, signs in product(permutations(range(3)), product((1.0, -1.0), repeat=3)):
+                if order == (0, 1, 2) and min(signs) > 0.0:
+                    continue
+                turned = (F[:, s].reshape(n, 2, 3)[..., order] * signs).reshape(n, 6)
+                text = ', '.join(
+                    ('' if sign > 0 else '-') + axes[k] for k, sign in zip(order, signs)
+                )
+                kind = 'sign' if text == '-x, -y, -z' else f'axes ({text})'
+                price = 0.0 if kind == 'sign' else LOG_TURNS
+                yield Test(sensor.name, kind, np.nan, '', price, self.with_readings(s, turned))
+            split = np.zeros((n, 6, 2))
+            split[:, :3, 0], split[:, 3:, 1] = F[:, s, :3], F[:, s, 3:]
+            slopes = {b: self.null.equations[b].loads[s] for b in own}
+            for what, columns in (
+                ('', split.sum(axis=2)[..., None]), (' of force', split[..., :1]),
+                (' of moment', split[..., 1:]),
+            ):  # fmt: skip
+                x, squares = self.linear({b: L @ columns for b, L in slopes.items()})
+                gain = 1.0 / (1.0 + x[0]) if len(x) and x[0] != -1.0 else np.nan
+                if 1.0 / MAX_GAIN < gain < MAX_GAIN:
+                    yield Test(sensor.name, f'gain{what}', gain, '1', self.each, squares)
+                for size in (unit for unit in UNITS if 0.7 < gain / unit < 1.4):
+                    readings = F[:, s] + (1.0 / size - 1.0) * columns[..., 0]
+                    squares = self.with_readings(s, readings)
+                    yield Test(sensor.name, f'unit{what}', size, '1', 1.0, squares)
+            if self.still:
+                continue
+            for delay in DELAYS:
+                shifted = self.grid.ft_readings[self.rows + round(delay / PERIOD), s]
+                squares = self.with_readings(s, shifted)
+                yield Test(sensor.name, 'delay', delay, 's', self.each, squares)
+            # The change of a contact looks the same.
+            if any(self.null.equations[b].touched for b in own):
+                continue
+            ramp = (times - times[0])[:, None, None] * np.eye(6)
+            x, squares = self.linear({b: L @ ramp for b, L in slopes.items()})
+            if len(x):
+                size = float(np.linalg.norm(x[:3]) * np.ptp(times))
+                yield Test(sensor.name, 'drift', size, 'N', 6 * self.each, squares)
+            for at in np.linspace(times[0], times[-1], 42)[1:-1]:
+                step = (times >= at)[:, None, None] * np.eye(6)
+                x, squares = self.linear({b: L @ step for b, L in slopes.items()})
+                if len(x):
+                    size, price = float(np.linalg.norm(x[:3])), 7 * self.each
+                    yield Test(sensor.name, 'jump', size, 'N', price, squares)
+        for s, u in combinations(range(len(self.robot.ft_sensors)), 2):
+            one, other = self.robot.ft_sensors[s].name, self.robot.ft_sensors[u].name
+            readings = F.copy()
+            readings[:, [s, u]] = F[:, [u, s]]
+            squares = Fit(self.null.equations, readings).squares()
+            yield Test(f'{one} {other}', 'exchanged', np.nan, '', self.each, squares)
+
+    def link_hypotheses(self) -> Iterator[Test]:
+        """Yield other masses of links."""
+        for k, link in enumerate(self.robot.links):
+            columns = {
+                b: -one.links[k][..., None]
+                for b, one in enumerate(self.null.equations)
+                if k in one.links
+            }
+            x, squares = self.linear(columns)
+            if len(x) and x[0] > -1.0:
+                mass = self.robot.parameters[k, 0]
+                yield Test(link.name, 'mass', float(mass * (1.0 + x[0])), 'kg', self.each, squares)
+
+    def _of_joints(
+        self, factors: Array | float = 1.0, offset: Array | float = 0.0, order: Any = slice(None)
+    ) -> Change:
+        """Return the change to positions factors q[order] + offset."""
+
+        def change(x: SampleBatch) -> SampleBatch:
+            rates = x.velocities, x.accelerations
+            v, a = (factors * one[:, order] for one in rates)
+            q = factors * x.positions[:, order] + offset
+            return replace(x, positions=q, velocities=v, accelerations=a)
+
+        return change
+
+    def _of_imu(
+        self, k: int, turn: Array, bias: Array | float = 0.0, factors: Sequence[float] = (1.0, 1.0)
+    ) -> Change:
+        """Return the change to readings turn (a - bias) of an IMU."""
+
+        def change(x: SampleBatch) -> SampleBatch:
+            w, a, dw = (
+                one.copy()
+                for one in (x.angular_velocities, x.proper_accelerations, x.angular_accelerations)
+            )
+            for array in (w, dw):
+                array[:, k] = factors[0] * array[:, k] @ turn.T
+            a[:, k] = factors[1] * (a[:, k] - bias) @ turn.T
+            return replace(
+                x, angular_velocities=w, proper_accelerations=a, angular_accelerations=dw
+            )
+
+        return change
+
+    def _late(self, names: Sequence[str], delay: float, k: int | None = None) -> Change:
+        """Return the change to values that were measured later; k: one column."""
+
+        def change(x: SampleBatch) -> SampleBatch:
+            rows = np.round(1e-9 * (x.stamp_ns - self.grid.stamp_ns[0]) / PERIOD).astype(int)
+            arrays = {}
+            for name in names:
+                new, old = getattr(self.grid, name)[rows + round(delay / PERIOD)], getattr(x, name)
+                arrays[name] = new if k is None else old.copy()
+                if k is not None:
+                    arrays[name][:, k] = new[:, k]
+            return replace(x, **arrays)
+
+        return change
+
+    def motion_changes(self) -> Iterator[tuple[str, str, float, str, float, Change]]:
+        """Yield corrections of joints, IMUs and efforts without free parameters."""
+        m = len(self.robot.joint_names)
+        if m:
+            degrees = 180.0 / np.pi
+            yield 'joint states', 'unit', degrees, '1', 1.0, self._of_joints(1.0 / degrees)
+        turns = [R for R in _right_turns() if not np.allclose(R, np.eye(3))]
+        for k, imu in enumerate(self.robot.imus):
+            # With another source of motion, `_starts` finds the turn.
+            known = any(e.kind == 'accelerometer' and e.name == imu.name
+                        for e in self.null.equations)  # fmt: skip
+            for R in () if known else turns:
+                angle = float(np.degrees(np.linalg.norm(pin.log3(R))))
+                yield imu.name, 'turned', angle, 'deg', LOG_TURNS, self._of_imu(k, R)
+            for kind, unit, factors in (
+                ('sign', np.nan, (-1.0, -1.0)), ('unit', 1.0 / STANDARD, (1.0, STANDARD)),
+                ('unit', 180.0 / np.pi, (np.pi / 180.0, 1.0)),
+            ):  # fmt: skip
+                price = 2 * self.each if kind == 'sign' else 1.0
+                yield imu.name, kind, unit, '1', price, self._of_imu(k, np.eye(3), factors=factors)
+        if self.still:
+            return
+        motion = ('positions', 'velocities', 'accelerations')
+        inertial = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
+        for delay in DELAYS:
+            if m:
+                yield 'joint states', 'delay', delay, 's', self.each, self._late(motion, delay)
+            for k, imu in enumerate(self.robot.imus):
+                yield imu.name, 'delay', delay, 's', self.each, self._late(inertial, delay, k)
+
+    def refined(self, start: Array, change: Callable[[Array], Change]) -> tuple[Array, Fit]:
+        """Fit the parameters of a change by Gauss-Newton steps, from a start."""
+        x, fit = start, self._fit(change(start), self.few)
+        for _ in range(2):
+            moved = [self._fit(change(x + EPSILON * e), self.few) for e in np.eye(len(x))]
+            A, y = np.zeros((len(x), len(x))), np.zeros(len(x))
+            for b, r in enumerate(fit.raw):
+                if self.weights[b] and len(r) and all(len(one.raw[b]) == len(r) for one in moved):
+                    C = np.array([(one.raw[b] - r) / EPSILON for one in moved]).T
+                    size = _mean_square(r) + self.floors[b]
+                    weight = self.weights[b] / max(1, len(r)) / size
+                    A, y = A + weight * C.T @ C, y + weight * C.T @ r
+            x = x - np.linalg.lstsq(A, y, rcond=1e-9)[0]
+            fit = self._fit(change(x), self.few)
+        return x, self._fit(change(x), self.rows)
+
+    def motion_hypotheses(self) -> Iterator[Test]:
+        """Yield corrections of motion: screened on few samples, then on all."""
+        near = self._fit(lambda x: x, self.few)
+        base, m = near.squares(), len(self.robot.joint_names)
+        one, slopes, screened = np.eye(m), [], []
+        for j in range(m):
+            moved = self._fit(self._of_joints(1.0, EPSILON * one[j]), self.few)
+            slopes.append({
+                b: (r - near.whole[b]) / EPSILON
+                for b, r in enumerate(moved.whole)
+                if self.weights[b] > 0.0 and not np.array_equal(r, near.whole[b], equal_nan=True)
+            })  # fmt: skip
+            x, squares = self.linear({b: -S[..., None] for b, S in slopes[j].items()}, near)
+            if len(x):
+                screened.append((self.score(squares, self.each, base), j, x))
+        rated = []
+        for *what, price, change in [*self.motion_changes(), *self._signs(slopes, near)]:
+            squares = self._fit(change, self.few).squares()
+            rated.append((self.score(squares, price, base), what, price, change))
+        rated.sort(key=lambda one: -one[0])
+        for _, what, price, change in rated[:MAX_TESTS]:
+            yield Test(*what, price, self._fit(change, self.rows).squares())
+        for _, j, x in sorted(screened, key=lambda one: -one[0])[:3]:
+            found, fit = self.refined(x, lambda d, j=j: self._of_joints(1.0, d[0] * one[j]))
+            size = float(np.degrees(-found[0]))
+            yield Test(self.robot.joint_names[j], 'offset', size, 'deg', self.each, fit.squares())
+        for k, imu in enumerate(self.robot.imus):
+            bias, fit = self.refined(
+                np.zeros(3), lambda d, k=k: self._of_imu(k, np.eye(3), bias=d)
+            )
+            size = float(np.linalg.norm(bias))
+            yield Test(imu.name, 'bias', size, 'm/s^2', 3 * self.each, fit.squares())
+            for start in self._starts(k):
+                turn, fit = self.refined(start, lambda d, k=k: self._of_imu(k, pin.exp3(d)))
+                angle = float(np.degrees(np.linalg.norm(pin.log3(pin.exp3(turn)))))
+                yield Test(imu.name, 'turned', angle, 'deg', 3 * self.each, fit.squares())
+
+    def _signs(
+        self, slopes: Sequence[dict[int, Array]], near: Fit
+    ) -> Iterator[tuple[str, str, float, str, float, Change]]:
+        """Yield changes of sign and exchanges of joints, the likeliest to first order."""
+        q, names, base = self.grid.positions[self.few], self.robot.joint_names, near.squares()
+        moves = np.flatnonzero(np.ptp(np.nan_to_num(q), axis=0) > EPSILON).tolist()
+        away = np.flatnonzero(np.abs(np.nan_to_num(q)).max(axis=0) > EPSILON).tolist()
+        rated = []
+        for i, j in [*combinations(moves, 2), *zip(away, away)]:
+            squares = base.copy()
+            steps = {i: -2.0 * q[:, i]} if i == j else {i: q[:, j] - q[:, i], j: q[:, i] - q[:, j]}
+            for b in set().union(*(slopes[k] for k in steps)):
+                step = sum(d[:, None] * slopes[k].get(b, 0.0) for k, d in steps.items())
+                squares[b] = _mean_square(near.raw[b] + near.free(b, np.asarray(step)))
+            rated.append((self.score(squares, 0.0, base), i, j))
+        price = float(np.log(max(1, len(moves)) ** 2 / 2))
+        most = 2 * MAX_TESTS if len(rated) > 6 * MAX_TESTS else len(rated)
+        for _, i, j in sorted(rated, reverse=True)[:most]:
+            order = list(range(len(names)))
+            order[i], order[j] = j, i
+            mirror = self._of_joints(1.0 - 2.0 * np.eye(len(names))[i])
+            if i == j:
+                yield names[i], 'sign', np.nan, '', 0.0, mirror
+            else:
+                pair, swap = f'{names[i]} {names[j]}', self._of_joints(order=order)
+                yield pair, 'exchanged', np.nan, '', price, swap
+
+    def _starts(self, k: int) -> Iterator[Array]:
+        """Yield rotation vectors: none, and the one that fits an IMU to its prediction."""
+        yield np.zeros(3)
+        M = np.zeros((3, 3))
+        for one in self.null.equations:
+            if one.name == self.robot.imus[k].name and one.kind in ('gyroscope', 'accelerometer'):
+                known = np.isfinite(one.value + one.measured).all(axis=1)
+                y, r = one.value[known], one.measured[known]
+                M += y.T @ r / FLOORS[one.kind] ** 2
+        if M.any():
+            U, _, Vt = np.linalg.svd(M)
+            yield pin.log3(U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt)
+
+    def tests(self) -> list[Test]:
+        """Return all hypotheses; those of the motion if the others leave something to explain."""
+        found = [*self.ft_hypotheses(), *self.link_hypotheses()]
+        best = max((self.score(one.squares, one.price) for one in found), default=0.0)
+        whole = self.score(np.zeros_like(self.base), 0.0)
+        if len(self.robot.ft_sensors) < 2 or best < DONE * whole:
+            found += self.motion_hypotheses()
+        return found
+
+
+def _right_turns() -> Iterable[Array]:
+    """Yield the 24 rotations by right angles."""
+    for order, signs in product(permutations(range(3)), product((1.0, -1.0), repeat=3)):
+        R = np.eye(3)[list(order)] * np.array(signs)[:, None]
+        if np.linalg.det(R) > 0.0:
+            yield R
+
+
+def find_faults(
+    robot: Robot, samples: SampleBatch, readings: Array, touched: Collection[str] = ()
+) -> list[Fault]:
+    """
+    Name the fault of a log, the likeliest first; others that explain it as well come after it.
+
+    Parameters
+    ----------
+    robot : Robot
+        With a fixed link or with IMUs.
+    samples : SampleBatch
+        A log of some seconds, or still poses.
+    readings : ndarray, shape (n, n_fts, 6)
+        Of FT sensors after calibration [N, Nm].
+    touched : collection of str
+        Frames at which a contact may act. The first one that is fixed holds its submodel.
+
+    Returns
+    -------
+    list of Fault
+        Empty: none explains the residuals, or there is nothing to explain.
+
+    """
+    held = [frame for frame in (robot.fixed_frame, *touched) if frame][:1]
+    grounds = {robot.submodel_of(frame): robot.frame(frame)[0] for frame in held}
+    positions = samples.positions.copy()
+    if samples.joint_states is not None:
+        positions[samples.joint_states == SensorState.ASSUMED] = np.nan
+    places = frozenset(robot.frame(frame)[0] for frame in touched)
+    # What no gyroscope measures is neglected.
+    rates = [
+        np.where(np.isnan(one).all(axis=0), 0.0, one)
+        for one in (samples.angular_velocities, samples.angular_accelerations)
+    ]
+    known = replace(
+        samples, positions=positions, angular_velocities=rates[0], angular_accelerations=rates[1]
+    )
+    if len(samples) < MIN_KNOWN or not (robot.fixed_frame or _sources(robot)):
+        return []
+    found = list(_repeated(robot, known, readings))
+    search = FaultSearch(robot, known, readings, places, grounds)
+    if not len(search.rows) or search.score(np.zeros_like(search.base), 0.0) < MIN_SCORE:
+        return found
+    # The price of one of many.
+    likes = {
+        name: float(np.log(len(names)))
+        for names in (
+            robot.joint_names, robot.link_names, [one.name for one in robot.imus],
+            [one.name for one in robot.ft_sensors],
+        )
+        for name in names
+    }  # fmt: skip
+    rated = []
+    for test in search.tests():
+        score = search.score(test.squares, test.price + likes.get(test.subject, 0.0))
+        explained = search.explained(test)
+        fault = Fault(test.subject, test.kind, test.size, test.unit, score, explained)
+        if fault.score > MIN_SCORE and fault.explained > MIN_EXPLAINED and _matters(fault):
+            rated.append(fault)
+    rated.sort(key=lambda fault: -fault.score)
+    alike = [one for one in rated if one.score > rated[0].score - ALIKE]
+    return found or list({one.subject: one for one in reversed(alike)}.values())[::-1]
+
+
+def _matters(fault: Fault) -> bool:
+    """Return true if a fault is larger than what sensors and models usually have."""
+    kind, size = fault.kind.split()[0], fault.size
+    if kind == 'gain':
+        return abs(np.log(size)) > np.log(LEAST['gain'])
+    if kind == 'offset' and abs(size) > MAX_OFFSET:
+        return False
+    return not abs(size) < LEAST.get(kind, 0.0)
+
+
+def _repeated(robot: Robot, samples: SampleBatch, readings: Array) -> Iterator[Fault]:
+    """Yield FT sensors that stay at one value, or at their extremes."""
+    steps = 1e-9 * np.diff(samples.stamp_ns)
+    for s, sensor in enumerate(robot.ft_sensors):
+        F = readings[:, s]
+        same = (np.diff(F, axis=0) == 0.0).all(axis=1)
+        known = np.isfinite(F).all(axis=1)
+        if known.sum() < MIN_KNOWN:
+            continue
+        low, high = np.nanmin(F, axis=0), np.nanmax(F, axis=0)
+        ends = (low == F) | (high == F)
+        runs = np.split(steps, np.flatnonzero(~same) + 1) if len(steps) else []
+        longest = max((float(run[1:].sum()) for run in runs), default=0.0)
+        if longest > FROZEN:
+            yield Fault(sensor.name, 'frozen', longest, 's', np.inf, 1.0)
+        elif (share := float(ends.mean(axis=0).max())) > max(SATURATED, 0.5 * MIN_KNOWN / len(F)):
+            yield Fault(sensor.name, 'saturated', share, '1', np.inf, 1.0)

@@ -1,0 +1,112 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+One fault at a time in exact readings of random motions is named first; none is named without.
+
+Not covered: real logs and noise (bench/corrupted_logs.py counts them).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from consistent_readings import ConsistentReadings, random_motion
+from robots import nested_humanoid_urdf
+
+from inertial_estimation.estimation.fault_hypotheses import find_faults
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
+
+N = 60
+SOLE = {'root': np.array([30.0, -20.0, 10.0, 2.0, -1.0, 3.0])}
+
+
+@pytest.fixture(scope='module')
+def case():
+    """Return a humanoid with two IMUs, touched at its root only, and readings 1 s apart."""
+    robot, rng = (
+        Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'sole']),
+        np.random.default_rng(7),
+    )
+    source = ConsistentReadings(robot)
+    samples = SampleBatch.stack([
+        source.sample(random_motion(robot, rng), SOLE)[0]._replace(stamp_ns=k * 10**9)
+        for k in range(N)
+    ])  # fmt: skip
+    return robot, samples
+
+
+def named(robot, samples):
+    """Return subject and kind of the faults."""
+    faults = find_faults(robot, samples, samples.ft_readings, ['root'])
+    return [(one.subject, one.kind) for one in faults]
+
+
+def with_readings(samples, s, change):
+    readings = samples.ft_readings.copy()
+    readings[:, s] = change(readings[:, s])
+    return replace(samples, ft_readings=readings)
+
+
+def test_exact_readings_have_no_fault(case):
+    assert named(*case) == []
+
+
+@pytest.mark.parametrize(
+    ('kind', 'change'),
+    [
+        ('axes (y, x, z)', lambda F: F[:, [1, 0, 2, 4, 3, 5]]),
+        ('sign', lambda F: -F),
+        ('gain', lambda F: 1.3 * F),
+        ('unit of moment', lambda F: F * [1, 1, 1, 1e3, 1e3, 1e3]),
+        ('saturated', lambda F: np.clip(F, *np.quantile(F, [0.2, 0.8], axis=0))),
+    ],
+)
+def test_fault_of_an_ft_sensor_is_named(kind, change, case):
+    robot, samples = case
+    s = len(robot.ft_sensors) - 1
+    found = named(robot, with_readings(samples, s, change))
+    assert found[0] == (robot.ft_sensors[s].name, kind)
+
+
+def test_two_ft_sensors_exchanged_are_named(case):
+    robot, samples = case
+    readings = samples.ft_readings.copy()
+    readings[:, [0, 1]] = readings[:, [1, 0]]
+    names = ' '.join(sensor.name for sensor in robot.ft_sensors[:2])
+    assert named(robot, replace(samples, ft_readings=readings))[0] == (names, 'exchanged')
+
+
+@pytest.mark.parametrize('axis', [0, 2])
+def test_turned_imu_accuses_itself(axis, case):
+    robot, samples = case
+    R = pin.exp3(np.pi * np.eye(3)[axis])
+    for k, imu in enumerate(robot.imus):
+        arrays = {}
+        for name in ('angular_velocities', 'proper_accelerations', 'angular_accelerations'):
+            arrays[name] = getattr(samples, name).copy()
+            arrays[name][:, k] = arrays[name][:, k] @ R
+        assert named(robot, replace(samples, **arrays))[0] == (imu.name, 'turned')
+
+
+def test_joint_with_the_wrong_sign_or_zero_is_named(case):
+    robot, samples = case
+    motion = {
+        name: getattr(samples, name) for name in ('positions', 'velocities', 'accelerations')
+    }
+    j = len(robot.joint_names) - 1
+    mirrored = {name: values * (1.0 - 2.0 * np.eye(j + 1)[j]) for name, values in motion.items()}
+    name = robot.joint_names[j]
+    assert named(robot, replace(samples, **mirrored))[0] == (name, 'sign')
+    off = samples.positions + np.radians(15.0) * np.eye(j + 1)[j]
+    assert named(robot, replace(samples, positions=off))[0] == (name, 'offset')
+
+
+def test_wrong_mass_is_named(case):
+    robot, samples = case
+    k = robot.ft_sensors[0].child
+    parameters = robot.parameters.copy()
+    parameters[k] *= 2.0
+    found = named(robot.with_parameters(parameters), samples)
+    assert found[0] == (robot.link_names[k], 'mass')
