@@ -57,10 +57,7 @@ def measure(rounds: int = ROUNDS) -> tuple[list[Table], list[Goal]]:
         LARGE: _synthetic(4),
         'update, an FT sensor missing': (one, lambda s: without_ft.update(_without_ft(s))),
         'update, two forces in one submodel': (one, WrenchEstimator(one, SQUEEZE).update),
-        'update, two soles and a hand beyond their limits': (
-            one,
-            WrenchEstimator(one, PUSHING).update,
-        ),
+        'update, soles and a hand at limits': (one, WrenchEstimator(one, PUSHING).update),
         'update, a touch whose point moves': (one, _touched(one)),
         'deviations, 1 IMU': (one, _deviations(one)),
     }
