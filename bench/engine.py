@@ -11,7 +11,15 @@ import numpy as np
 
 from bench.peer import PeerStep
 from bench.report import Goal, Table
-from bench.robots import CONTACTS, ONE_IMU, SEVERAL_IMUS, SQUEEZE, random_sample, synthetic_urdf
+from bench.robots import (
+    CONTACTS,
+    ONE_IMU,
+    PUSHING,
+    SEVERAL_IMUS,
+    SQUEEZE,
+    random_sample,
+    synthetic_urdf,
+)
 from bench.timing import Array, Timed, interleave, ratio
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -49,6 +57,7 @@ def measure(rounds: int = ROUNDS) -> tuple[list[Table], list[Goal]]:
         LARGE: _synthetic(4),
         'update, an FT sensor missing': (one, lambda s: without_ft.update(_without_ft(s))),
         'update, two forces in one submodel': (one, WrenchEstimator(one, SQUEEZE).update),
+        'update, soles and a hand at limits': (one, WrenchEstimator(one, PUSHING).update),
         'update, a touch whose point moves': (one, _touched(one)),
         'deviations, 1 IMU': (one, _deviations(one)),
     }

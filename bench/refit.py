@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from multiprocessing import get_context
 from resource import RUSAGE_SELF, getrusage
 from time import perf_counter
@@ -38,6 +39,7 @@ from inertial_estimation.identification.recursion.identifier import RecursiveIde
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.solvers.methods import (
+    solve,
     solve_entropic,
     solve_semidefinite,
 )
@@ -120,6 +122,8 @@ def _identification() -> dict[str, Timed]:
         ),
         ADDED: lambda: gather(builder, samples),
     }
+    for name in ('manifold', 'mass_points'):
+        calls[name] = one_thread()(partial(solve, problem, name, weight=WEIGHT))
     return {name: Timed(call, 1) for name, call in calls.items()}
 
 

@@ -24,6 +24,12 @@ SQUEEZE = (
     Contact('r_forearm', 'force', point=(0.0, 0.05, 0.0)),
 )
 """The same, with two forces at points in the last submodel."""
+_SOLE = {'kind': 'surface', 'friction': 0.5, 'size': (0.17, 0.072)}
+PUSHING = (
+    *CONTACTS[:1], Contact('l_foot', **_SOLE), Contact('r_foot', **_SOLE), *CONTACTS[3:-1],
+    Contact('r_hand', 'friction_cone', friction=0.5),
+)  # fmt: skip
+"""The same, with two soles and a hand that only push."""
 ONE_IMU = ('root_link',)
 SEVERAL_IMUS = (
     *('root_link', 'chest'),

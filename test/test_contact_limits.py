@@ -11,9 +11,11 @@ deviations (test_uncertainty.py), reported normals (test_contact_stream.py), mes
 import sys
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import brute_force
 import numpy as np
+import osqp
 import pytest
 from robots import arm_with_wrist_sensor_urdf, random_sample
 from scipy.optimize import nnls
@@ -266,6 +268,16 @@ def test_without_an_answer_it_is_the_least_squares_flagged(monkeypatch):
     monkeypatch.setitem(sys.modules, 'osqp', None)
     with pytest.raises(ModelError):
         WrenchEstimator(estimator.robot, SETS['sole'])
+
+
+def test_an_interrupt_that_osqp_swallows_is_raised_again(monkeypatch):
+    estimator, sample, _, _ = arm_case(
+        SETS['cones'], np.array([30.0, -20.0, -40.0, 0.3, 2.0, 0.1])
+    )
+    interrupted = SimpleNamespace(info=SimpleNamespace(status_val=osqp.SolverStatus.OSQP_SIGINT))
+    monkeypatch.setattr(osqp.OSQP, 'solve', lambda self, raise_error: interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        estimator.update(sample)
 
 
 def test_two_soles_stay_where_their_submodels_merge(rng):

@@ -13,6 +13,7 @@ shortest solution. Without limits that is x0, so that x depends continuously on 
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,8 @@ MAX_VIOLATION = 1e-4
 """Up to which a limit counts as kept [N]: a thousandth of the noise of an FT sensor."""
 SETTINGS = {'eps_abs': 1e-6, 'eps_rel': 1e-6, 'max_iter': 2000, 'polishing': True}
 """Of OSQP; a cycle of 1000 iterations takes a millisecond."""
-SOLVED = 1
+SOLVED, INTERRUPTED = 1, 10
+"""`osqp.SolverStatus`."""
 
 
 def hessian(axes: Array, shown: Array) -> Array:
@@ -75,6 +77,9 @@ class ContactLimits:
         size = lower.max()
         solver.update(Px=hessian(axes, shown)[self._upper], l=lower / size)
         found = solver.solve(raise_error=False)
+        if found.info.status_val == INTERRUPTED:
+            # While it runs, OSQP keeps the signal from those who wait for it.
+            signal.raise_signal(signal.SIGINT)
         if found.info.status_val != SOLVED:
             return None
         within = unknowns + size * found.x
