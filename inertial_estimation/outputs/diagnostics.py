@@ -86,11 +86,11 @@ class SourceStatus:
     ) -> Iterator[Status]:
         """Yield the status of the clock and of each topic; publishers: their number by topic."""
         skew = common_skew(sources)
-        # Publishers of a topic may share it out by joints, or by sensors.
+        # One for each sensor, or each set of joints that messages name.
         expected = Counter[str]()
         for one in sources:
-            streams = len(_streams_of(one, statistics)) if one.kind != 'contacts' else 0
-            expected[one.topic] += max(1, streams)
+            streams = () if one.kind == 'contacts' else _streams_of(one, statistics)
+            expected[one.topic] += max(1, len(streams))
         yield clock_status(skew)
         for source in sources:
             kind = 'joint states' if source.kind == 'joints' else source.kind
@@ -105,9 +105,9 @@ class SourceStatus:
                 yield contacts_status(contacts, found, slow, self.timeout)
                 continue
             found += check_skew(name, source, skew)
-            found += check_publishers(
-                name, source, publishers.get(source.topic, 0), expected[source.topic]
-            )
+            if (count := publishers[source.topic]) > (most := expected[source.topic]):
+                what = f'{count} publishers, expected {most}: their messages mix'
+                found.append(finding('clock', name, what=what))
             streams = _streams_of(source, statistics)
             rates = [self._rate(f'{name} {part}', one) for part, one in streams.items()]
             note = 'ok'
@@ -176,13 +176,6 @@ def check_sensor(
         level = Level.WARNING if state == SensorState.PARTIAL else Level.ERROR
         yield finding('missing', name, level=level, what=f'reading ({state.name.lower()})',
                       share=1.0)  # fmt: skip
-
-
-def check_publishers(name: str, source: Source, count: int, expected: int) -> Iterator[Finding]:
-    """Find a topic with more publishers than parts of the robot that it reports."""
-    if count > expected:
-        what = f'{count} publishers of {source.topic}, expected {expected}: their messages mix'
-        yield finding('clock', name, what=what)
 
 
 def check_problems(name: str, new: Mapping[str, int]) -> Iterator[Finding]:

@@ -87,13 +87,10 @@ class Inputs:
 
         def make() -> Iterator[Status]:
             yield known_joints_status(self._robot, sample, statistics)
-            publishers = {
-                one.topic: self._node.count_publishers(self._node.resolve_topic_name(one.topic))
-                for one in sources
-            }
-            yield from self._status.statuses(
-                sources, statistics, sample, counts, problems, slow, publishers
-            )
+            count, resolve = self._node.count_publishers, self._node.resolve_topic_name
+            publishers = {one.topic: count(resolve(one.topic)) for one in sources}
+            given = sources, statistics, sample, counts, problems, slow, publishers
+            yield from self._status.statuses(*given)
             for source in sources:
                 # What is silent by the next report has none then.
                 source.skew, source.skew_due = None, True

@@ -169,12 +169,9 @@ class JointStreams:
             if len(self._layouts) >= MAX_LAYOUTS:
                 self._layouts.clear()
             self._layouts[source_index, names] = found = JointLayout(names, taken, part)
-            others = (name for name in names if name not in self._row_of)
-            doubled = (
-                f'{name} (named {n} times)' for name, n in counts.items()
-                if n > 1 and name in self._row_of
-            )  # fmt: skip
-            self.ignored = tuple(dict.fromkeys((*self.ignored, *others, *doubled)))[:MAX_IGNORED]
+            others = [name for name in names if name not in self._row_of]
+            others += [f'{one} (twice)' for one in self._row_of if counts[one] > 1]
+            self.ignored = tuple(dict.fromkeys((*self.ignored, *others)))[:MAX_IGNORED]
         self._newest[source_index] = found._replace(names=names)
         return self._newest[source_index]
 
