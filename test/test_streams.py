@@ -84,6 +84,18 @@ def test_joint_values_are_mapped_by_name():
     np.testing.assert_array_equal(sample.joint_states, [FRESH, ASSUMED, FRESH, ASSUMED])
 
 
+def test_a_joint_named_twice_in_a_message_is_not_known():
+    """Which of its two positions is right nothing tells."""
+    assembler, names = make(), ('hip', 'knee', 'ankle', 'knee', 'tail', 'tail', 'elbow')
+    joint_state(assembler, 0)
+    joint_state(assembler, 50, names)
+    sample = joint_state(assembler, 200, names)
+    np.testing.assert_array_equal(sample.joint_states, [FRESH, STALE, FRESH, FRESH])
+    np.testing.assert_array_equal(sample.positions, [1.0, np.nan, 3.0, 7.0])
+    doubled, tail = sorted(assembler.statistics().ignored_joints)
+    assert doubled.startswith('knee') and doubled != 'knee' and tail == 'tail'
+
+
 def test_absent_and_stale_sensors():
     assembler = make(**{'ft_sensors': ['leg', 'foot'], 'ft.leg.max_age': 0.05})
     ft(assembler, 0, 1.0)

@@ -3,24 +3,16 @@
 """
 Comparison of sets of inertial parameters by what the newest samples contradict.
 
-The external wrench r of each submodel [T 4.18] depends on parameters and FT offsets; the contacts
-of the submodel do not matter. Right ones leave noise where nothing touches. The loss of a set is
-
-    sum over submodels of the mean over samples of  log(1 + |r|^2 / s^2)
-
-with moments over 0.1 m: the heavy tails of Cauchy's distribution. A load that every set leaves, as
-under a foot or of a push, changes the differences of losses but little. The submodel of a fixed
-link carries the robot and does not count.
-
-The balance of momentum cannot serve: its wrenches add up to the net wrenches of all links, so that
-half of all masses leave half of the error. Nor can the total weight beyond this: it is the sum of
-r over the submodels that nothing touches.
+The loss of parameters and FT offsets is the sum over submodels, without that of a fixed link, of
+the mean of log(1 + |r|^2 / s^2) over the samples. r is the external wrench of the submodel
+[T 4.18], moments over 0.1 m: right ones leave noise where nothing touches. By the heavy tails
+(Cauchy's) what every set leaves, under a foot or of a push, hardly changes differences of losses.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -42,30 +34,20 @@ MARGIN = limit_of('update_rejected')
 
 
 class ModelTrial:
-    """Computes losses on the newest samples, one estimate at a time between the cycles."""
+    """Compares sets on the newest samples."""
 
     def __init__(self, estimator: WrenchEstimator) -> None:
-        robot = estimator.robot
-        self._robot = robot
+        self._robot = robot = estimator.robot
         self._estimator = WrenchEstimator(robot, acceleration_arrays=estimator.motion.arrays)
         self._noise = NOISE_PART * robot.mass * float(np.linalg.norm(robot.gravity))
-        self._noises = self._noise * np.repeat([1.0, LENGTH], 3)
         held = {robot.frame(robot.fixed_frame)[0]} if robot.fixed_frame else set()
         self._counts = np.array([held.isdisjoint(one.links) for one in robot.submodels])
         self._samples: deque[Sample] = deque(maxlen=SAMPLES)
-        self._sets: list[tuple[Array, FtCalibration]] = []
-        self._rows: list[Array] = []
-        self._begun: tuple[Sample, ...] = ()
 
     @property
     def is_informed(self) -> bool:
         """True if there are samples enough."""
         return len(self._samples) >= LEAST_SAMPLES
-
-    @property
-    def is_running(self) -> bool:
-        """True if losses are being computed."""
-        return bool(self._sets)
 
     def add(self, sample: Sample) -> None:
         """Keep a sample if it is due."""
@@ -78,30 +60,24 @@ class ModelTrial:
                 self._samples.clear()
         self._samples.append(sample)
 
-    def begin(self, sets: Iterable[tuple[Array, FtCalibration]]) -> None:
-        """Begin to compare parameters (n_links, 10) with the calibration for each."""
-        self._sets, self._rows, self._begun = list(sets), [], tuple(self._samples)
-
-    def step(self) -> Array | None:
-        """Go on by one estimate; return the losses (n_sets, n_submodels) after the last one."""
-        n = len(self._begun)
-        number, k = divmod(len(self._rows), n)
-        if k == 0:
-            parameters, calibration = self._sets[number]
+    def losses(self, sets: Sequence[tuple[Array, FtCalibration]]) -> Iterator[Array | None]:
+        """Yield None after each estimate but the last, then the losses (n_sets, n_submodels)."""
+        samples, rows = tuple(self._samples), []
+        noises = self._noise * np.repeat([1.0, LENGTH], 3)
+        for parameters, calibration in sets:
             self._estimator.set_parameters(parameters)
             self._estimator.set_calibration(calibration)
-        r = self._estimator.update(self._begun[k]).residuals
-        # NaN are submodels that merged, or whose motion is not known: for one set as for another.
-        self._rows.append(np.log1p(np.nan_to_num((r / self._noises) ** 2).sum(axis=1)))
-        if len(self._rows) < n * len(self._sets):
-            return None
-        losses = np.reshape(self._rows, (len(self._sets), n, -1)).mean(axis=1) * self._counts
-        self._sets = []
-        return losses
+            for sample in samples:
+                r = self._estimator.update(sample).residuals
+                # NaN are submodels that merged or whose motion is not known, with every set.
+                rows.append(np.log1p(np.nan_to_num((r / noises) ** 2).sum(axis=1)))
+                if len(rows) < len(sets) * len(samples):
+                    yield None
+        yield np.reshape(rows, (len(sets), len(samples), -1)).mean(axis=1) * self._counts
 
-    def describe(self, losses: Sequence[Array]) -> str:
+    def describe(self, losses: Array) -> str:
         """Return the submodel that speaks most against the first of two sets, with its figures."""
         worst = int(np.argmax(losses[0] - losses[1]))
-        sizes = self._noise * np.sqrt(np.expm1([one[worst] for one in losses]))
+        with_it, without = self._noise * np.sqrt(np.expm1(losses[:, worst]))
         name = self._robot.submodels[worst].name
-        return f'{sizes[0]:.3g} N unexplained at {name}, {sizes[1]:.3g} N without it'
+        return f'{with_it:.3g} N unexplained at {name}, {without:.3g} N without it'

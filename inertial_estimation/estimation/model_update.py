@@ -14,7 +14,7 @@ than the URDF, or the set that was restored instead, and than the one that it re
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -65,9 +65,9 @@ class ModelInUse:
         """The set that is gone back to, and its origin."""
         self._trial, self._tried_ns = ModelTrial(estimator), 0
         self._offered: ParameterUpdate | None = None
-        """The newest update, until it is tried."""
         self._tried: ParameterUpdate | None = None
-        """The update that is being tried."""
+        """The newest update that waits to be tried, and the one that is being tried."""
+        self._losses: Iterator[Array | None] | None = None
         self.taken, self.worse, self.refusal = 0, 0, ''
         """Numbers of updates that were used and that fit worse; why the last one did."""
         self._aside: ParameterUpdate | None = None
@@ -132,20 +132,19 @@ class ModelInUse:
         """Try updates on the newest samples, and the set in use now and then; call each cycle."""
         trial = self._trial
         trial.add(sample)
-        if not trial.is_running:
+        if self._losses is None:
             again = abs(sample.stamp_ns - self._tried_ns) >= TRIAL_NS and self.source == UPDATE
             if not trial.is_informed or not (again or self._offered):
                 return
             self._tried, self._offered, self._tried_ns = self._offered, None, sample.stamp_ns
-            trial.begin(
-                (one.parameters, self._calibrated(one.offsets))
-                for one in (self._trusted[0], self._used, self._tried)
-                if one is not None
+            sets = filter(None, (self._trusted[0], self._used, self._tried))
+            self._losses = trial.losses(
+                [(one.parameters, self._calibrated(one.offsets)) for one in sets]
             )
-        losses = trial.step()
+        losses = next(self._losses)
         if losses is None:
             return
-        tried, self._tried = self._tried, None
+        tried, self._tried, self._losses = self._tried, None, None
         trusted, used, *_ = totals = losses.sum(axis=1)
         best = int(used < trusted)
         if totals[-1] <= totals[best] + MARGIN:
@@ -229,14 +228,12 @@ class ModelInUse:
 
     def _complete(self, of: str, parts: dict[str, Any]) -> None:
         """Add parts to the update in use and to those that wait, if they are the right one."""
-        if self.source == UPDATE and self._used.fingerprint == of:
-            self._used = replace(self._used, **parts)
-        if self._aside is not None and self._aside.fingerprint == of:
-            self._aside = replace(self._aside, **parts)
         if self._tried is not None and self._tried.fingerprint == of:
             self._stop_trial()
-        if self._offered is not None and self._offered.fingerprint == of:
-            self._offered = replace(self._offered, **parts)
+        for name in ('_aside', '_offered', '_used')[: 2 + (self.source == UPDATE)]:
+            update = getattr(self, name)
+            if update is not None and update.fingerprint == of:
+                setattr(self, name, replace(update, **parts))
 
     def _offer(self, update: ParameterUpdate) -> None:
         """Let an update be tried, or use it at once if there is nothing to try it on."""
@@ -251,8 +248,7 @@ class ModelInUse:
 
     def _stop_trial(self) -> None:
         """Let the update that is being tried wait again, unless there is a newer one."""
-        self._offered, self._tried = self._offered or self._tried, None
-        self._trial.begin(())
+        self._offered, self._tried, self._losses = self._offered or self._tried, None, None
 
     def _begin(self, update: ParameterUpdate | None = None, source: str = '') -> None:
         """Begin a change from the present parameters; default: to the update in use."""

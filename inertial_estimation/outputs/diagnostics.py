@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -81,9 +82,15 @@ class SourceStatus:
         contacts: ContactStatistics,
         contact_problems: Mapping[str, int],
         slow: Sequence[SlowSender],
+        publishers: Mapping[str, int],
     ) -> Iterator[Status]:
-        """Yield the status of the clock and of each topic."""
+        """Yield the status of the clock and of each topic; publishers: their number by topic."""
         skew = common_skew(sources)
+        # One for each sensor, or each set of joints that messages name.
+        expected = Counter[str]()
+        for one in sources:
+            streams = () if one.kind == 'contacts' else _streams_of(one, statistics)
+            expected[one.topic] += max(1, len(streams))
         yield clock_status(skew)
         for source in sources:
             kind = 'joint states' if source.kind == 'joints' else source.kind
@@ -101,6 +108,9 @@ class SourceStatus:
                 yield Status(kind, tuple(found), {})
                 continue
             found += check_skew(name, source, skew)
+            if (count := publishers[source.topic]) > (most := expected[source.topic]):
+                what = f'{count} publishers, expected {most}: their messages mix'
+                found.append(finding('clock', name, what=what))
             streams = _streams_of(source, statistics)
             rates = [self._rate(f'{name} {part}', one) for part, one in streams.items()]
             note = 'ok'

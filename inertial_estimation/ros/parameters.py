@@ -25,18 +25,15 @@ from inertial_estimation.config.files import ROS_OWN, parse_mapping
 from inertial_estimation.config.schema import setting_of, split_unlisted
 from inertial_estimation.errors import ConfigError, InertialEstimationError
 
-READ_AT_START = (
-    'autostart', 'robot_description_file', 'calibration_file', 'model.file', 'state_file'
-)  # fmt: skip
+FILES = 'robot_description_file', 'calibration_file', 'model.file', 'state_file'
+READ_AT_START = 'autostart', *FILES
 ARRAY_TYPES = {float: Parameter.Type.DOUBLE_ARRAY, str: Parameter.Type.STRING_ARRAY}
 
 
 class Parameters:
     """The parameters of a node that hold its settings."""
 
-    def __init__(
-        self, node: Node, kind: type[EstimatorSettings], command_line: Sequence[str]
-    ) -> None:
+    def __init__(self, node: Node, kind: type[EstimatorSettings], words: Sequence[str]) -> None:
         self._node, self._kind = node, kind
         self.take_over: Callable[[EstimatorSettings], None] | None = None
         """Puts changed settings into a configured node."""
@@ -47,7 +44,7 @@ class Parameters:
             for name, override in node._parameter_overrides.items()
             if name.split('.')[0] not in ROS_OWN
         }
-        _check_command_line(node, command_line, given)
+        _check_command_line(node, words, given)
         used, self.unlisted = split_unlisted(kind, given)
         """Parameters of sensors and contacts that no list names."""
         self._declare(kind.from_dict(used))
@@ -131,20 +128,14 @@ def _check_command_line(node: Node, words: Sequence[str], used: dict[str, object
     """Refuse what ROS drops: of values of several types it uses the first type, not the last."""
     given = {}
     for option, word in pairwise(words):
-        target, is_assigned, text = word.partition(':=')
+        target, _, text = word.partition(':=')
         owner, _, name = target.rpartition(':')
-        if option in ('-p', '--param') and is_assigned and owner in ('', node.get_name()):
+        if option in ('-p', '--param') and name in used and owner in ('', node.get_name()):
             given[name] = parse_mapping(f'value: {text}', Path(word))['value']
     for name, value in given.items():
-        if name in used and _type(value) != _type(used[name]):
-            raise ConfigError(
-                f"'{name}' is {value!r} on the command line and {used[name]!r} in a parameter "
-                'file: ROS uses the latter, of another type; remove one of them'
-            )
-
-
-def _type(value: object) -> tuple[type, ...]:
-    return type(value), *map(type, value[:1] if isinstance(value, list) else ())
+        if value != used[name] or type(value) is not type(used[name]):
+            own = f"'{name}' is {value!r} on the command line"
+            raise ConfigError(f'{own}, but ROS uses {used[name]!r} of a parameter file')
 
 
 def _given(name: str, value):

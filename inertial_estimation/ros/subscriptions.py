@@ -53,7 +53,7 @@ class Inputs:
     """Router of a node, and the sample assembler and contacts that it fills."""
 
     def __init__(self, node: Node, settings: EstimatorSettings, robot: Robot) -> None:
-        self._robot, clock = robot, node.get_clock()
+        self._node, self._robot, clock = node, robot, node.get_clock()
         self.assembler = SampleAssembler(robot, settings)
         self.contacts = ContactStream(robot, settings)
         self.router = Router(
@@ -87,7 +87,10 @@ class Inputs:
 
         def make() -> Iterator[Status]:
             yield known_joints_status(self._robot, sample, statistics)
-            yield from self._status.statuses(sources, statistics, sample, counts, problems, slow)
+            count, resolve = self._node.count_publishers, self._node.resolve_topic_name
+            publishers = {one.topic: count(resolve(one.topic)) for one in sources}
+            given = sources, statistics, sample, counts, problems, slow, publishers
+            yield from self._status.statuses(*given)
             for source in sources:
                 # What is silent by the next report has none then.
                 source.skew, source.skew_due = None, True

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple
@@ -132,7 +133,7 @@ class JointStreams:
         self._layouts: dict[tuple[int, tuple[str, ...]], JointLayout] = {}
         self._newest: dict[int, JointLayout] = {}
         self.ignored: tuple[str, ...] = ()
-        """Joints of messages that are not estimated, or assumed."""
+        """Joints of messages that are not estimated, assumed, or named twice in one message."""
 
     def set_max_ages(self, settings: EstimatorSettings) -> None:
         """Take over the age from which positions are stale."""
@@ -152,8 +153,11 @@ class JointStreams:
             return newest
         found = self._layouts.get((source_index, names))
         if found is None:
+            counts = Counter(names)
             columns = {
-                self._row_of[name]: k for k, name in enumerate(names) if name in self._row_of
+                self._row_of[name]: k
+                for k, name in enumerate(names)
+                if name in self._row_of and counts[name] == 1
             }
             rows = np.array(sorted(columns), dtype=np.intp)
             taken = as_slice(np.array([columns[row] for row in rows.tolist()], dtype=np.intp))
@@ -166,8 +170,9 @@ class JointStreams:
             if len(self._layouts) >= MAX_LAYOUTS:
                 self._layouts.clear()
             self._layouts[source_index, names] = found = JointLayout(names, taken, part)
-            others = dict.fromkeys((*self.ignored, *names))
-            self.ignored = tuple(name for name in others if name not in self._row_of)[:MAX_IGNORED]
+            others = [name for name in names if name not in self._row_of]
+            others += [f'{one} (twice)' for one in self._row_of if counts[one] > 1]
+            self.ignored = tuple(dict.fromkeys((*self.ignored, *others)))[:MAX_IGNORED]
         self._newest[source_index] = found._replace(names=names)
         return self._newest[source_index]
 

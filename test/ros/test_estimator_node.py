@@ -89,6 +89,27 @@ def test_faults_of_sources_and_of_the_estimator_are_reported(bench, rng, monkeyp
     assert figure(status, 'failed cycles, total') == '1'
 
 
+def test_second_publishers_of_the_same_sensors_and_joints_are_reported(bench, rng):
+    robot = bench(**NO_FILTERS)
+    robot.listen_to_diagnostics()
+    first, *others = STAMPS
+    robot.send_all(first, rng)
+    for kind, topic in ((JointState, 'joint_states'), (WrenchStamped, 'ft/leg_sensor')):
+        robot.node.create_publisher(kind, topic, 1)
+        robot.spin_until(lambda: robot.estimator.count_publishers(topic) == 2)  # noqa: B023
+    tasks = 'joint states joint_states', 'ft leg_sensor', 'ft arm_sensor'
+
+    def warned():
+        robot.send_all(others.pop(), rng)
+        found = [robot.status(task) for task in tasks]
+        return ['2 publishers' in status.message for status in found]
+
+    assert warned() == [True, True, False]
+    # One of them reports a joint of its own.
+    robot.send_joints(others.pop(), [0.0], names=JOINTS[:1])
+    assert warned() == [False, True, False]
+
+
 def test_findings_are_logged_once_and_named_by_node(context, keep, capfd):
     robot = keep(BenchRobot(context, namespace='left'))
     messages = robot.listen_to_diagnostics()
