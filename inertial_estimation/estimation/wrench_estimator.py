@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -207,7 +207,7 @@ class WrenchEstimator:
         self._shapes.check(samples)
         measured = self.calibration.apply(samples.ft_readings, samples.ft_temperatures)
         given = self._contact_set(contacts)
-        found: dict[str, Array] = {}
+        found: dict[str, Any] = {}
         for flags, rows in alike(*find_faults(samples, measured, self.motion, self._between)):
             faults, n = Faults(*flags), -1
             plan = self._cache.get(faults, given).plan

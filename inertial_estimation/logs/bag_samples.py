@@ -43,8 +43,9 @@ def read_bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Pr
             )
     with BagReader(path) as reader:
         bag = Bag(reader, robot, settings, needs, progress)
-        log = bag.read_arrays() if ArraySamples.covers(settings) else None
-        if log is None:
+        try:
+            log = bag.read_arrays()
+        except Irregular:
             log = bag.read_messages()
     progress('reading', 1.0)
     return log
@@ -60,19 +61,16 @@ class Bag(NamedTuple):
     """FT sensors whose temperature is needed, (n_fts,)."""
     progress: Progress
 
-    def read_arrays(self) -> Log | None:
-        """Return the log, made of whole streams; None: its messages are needed one by one."""
-        assembly, router, topics = self._assembly()
+    def read_arrays(self) -> Log:
+        """Return the log, made of whole streams; raise Irregular if that does not do."""
+        _, router, topics = self._assembly()
         streams = ArraySamples(router, self.robot, self.settings)
         read, total = 0, sum(topics.values())
-        try:
-            for piece in self.reader.pieces(topics):
-                streams.add(piece)
-                read += sum(len(data) for data, _ in piece.values())
-                self.progress('reading', read / max(total, 1))
-            return self._finished(streams.log(), router)
-        except Irregular:
-            return None
+        for piece in self.reader.pieces(topics):
+            streams.add(piece)
+            read += sum(len(data) for data, _ in piece.values())
+            self.progress('reading', read / max(total, 1))
+        return self._finished(streams.log(), router)
 
     def read_messages(self) -> Log:
         """Return the log, made of one message after the other, as in the node."""

@@ -26,6 +26,7 @@ from inertial_estimation.signals.messages import Block, Decoder, JointReading
 
 CONTACTS = ('contacts', 'contact_poses')
 """Kinds of sources and topics of reported contacts: points, and poses with their normal."""
+NOTHING = 'both covariances begin with -1: it measures nothing'
 MAX_PROBLEMS = 20
 
 Deserialize = Callable[[bytes, str], Any]
@@ -207,22 +208,28 @@ class Router:
             none = np.empty(0)
             return self._receiver.push_joints(0, stamp_ns + source.offset_ns, (), none, none, none)
         if kind == 'joints':
-            sizes = [len(values) for values in reading[2:]]
-            n = sizes[0]
-            if sizes[1] != n or not {0, n}.issuperset(sizes[2:]):
-                source.note(f'{n} names with {sizes[1:]} positions, velocities, efforts')
+            n, *sizes = [len(values) for values in reading[2:]]
+            if problem := misfit(n, sizes):
+                source.note(problem)
             return self._receiver.push_joints(index, stamp_ns, *reading[2:])
         if kind == 'ft':
             self._receiver.push_ft(index, stamp_ns, reading.values)
         elif kind == 'imu':
             if reading.declares_nothing:
-                source.note('both covariances begin with -1: it measures nothing')
+                source.note(NOTHING)
             self._receiver.push_imu(index, stamp_ns, *reading[2:4])
         elif kind == 'temperature':
             self._receiver.push_temperature(index, stamp_ns, float(reading.values[0]))
         elif stamp_ns > 0:
             self._on_contact(*reading)
         return None
+
+
+def misfit(n: int, sizes: Sequence[int]) -> str:
+    """Return the problem of a joint state with n names and so many values, if any."""
+    if sizes[0] == n and {0, n}.issuperset(sizes[1:]):
+        return ''
+    return f'{n} names with {list(sizes)} positions, velocities, efforts'
 
 
 def accepted_frame_ids(
