@@ -92,12 +92,8 @@ class ContactKind(str, Enum):
         limits: tuple[tuple[Limit, tuple[float, ...]], ...] = (),
     ) -> ContactKind:
         kind = str.__new__(cls, name)
-        kind._value_, kind.unknowns, kind.has_point, kind.limits = (
-            name,
-            unknowns,
-            has_point,
-            limits,
-        )
+        kind._value_, kind.unknowns = name, unknowns
+        kind.has_point, kind.limits = has_point, limits
         return kind
 
     def __str__(self) -> str:
