@@ -6,17 +6,21 @@ Preparation of a recorded log: low pass without delay, and derivatives.
 All signals go through the same zero-phase low pass, so that what meets in an equation was filtered
 alike, and derivatives are differences of what it leaves. It oscillates at the edges of what it
 sees, so they are cut off at each gap of the log.
+
+Noise of derivatives counts as motion without weight, and moves slow links towards zero. It grows
+with the fifth power of the cutoff, which therefore follows from the spectrum of the motion.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Mask, Stamps
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.sample import SampleBatch
 
@@ -37,6 +41,14 @@ MIN_SAMPLES = 10
 """That decimation must leave."""
 RESPONSE_FREQUENCIES = 1 << 15
 """At which the filter is integrated."""
+MAX_MOTION_CUTOFF = 10.0
+"""Of a low pass that follows from the motion: links and gears are rigid below about it [Hz]."""
+MOTION_OVER_NOISE = 30.0
+"""Power of the motion over that of noise up to which frequencies are kept."""
+EDGE_PERIODS, MAX_EDGE_SHARE = 2.0, 0.1
+"""Periods of such a cutoff that are cut off at each edge, and the share of a log they may be."""
+MEDIAN_OF_MEAN = np.log(2.0)
+"""Median over mean of the power of noise at one frequency."""
 SIGNALS = (
     'positions', 'velocities', 'angular_velocities', 'proper_accelerations', 'ft_readings',
     'efforts', 'ft_temperatures',
@@ -47,8 +59,8 @@ SIGNALS = (
 class Preparation:
     """Filter settings of a log."""
 
-    cutoff: float = 10.0
-    """Of the low pass that all signals go through [Hz]; 0: none."""
+    cutoff: float | None = None
+    """Of the low pass that all signals go through [Hz]; 0: none; None: see `motion_cutoff`."""
     order: int = 4
     """Of the Butterworth filter, which runs forwards and backwards."""
     edges: float = 0.2
@@ -67,7 +79,7 @@ class Preparation:
             ('order', 1, MAX_ORDER), ('every', 1, np.inf),
         ):  # fmt: skip
             value = getattr(self, name)
-            if not (np.isfinite(value) and least <= value <= most):
+            if value is not None and not (np.isfinite(value) and least <= value <= most):
                 raise ConfigError(f'{name} is {value}, expected {least:.3g} to {most:g}')
 
 
@@ -78,6 +90,8 @@ class Prepared(NamedTuple):
     """Filtered, with derivatives."""
     period: float
     """Median period of the recorded stamps [s]."""
+    how: Preparation
+    """With the cutoff that was used."""
 
 
 def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
@@ -98,11 +112,15 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
             f'rate of the log'
         )
     cuts = np.flatnonzero(np.diff(t) > how.largest_gap) + 1
+    spans = [*pairwise([0, *cuts.tolist(), len(t)])]
+    if how.cutoff is None:
+        longest = max(t[stop - 1] - t[start] for start, stop in spans)
+        how = _with_cutoff(how, samples, spans, period, float(longest))
     shortest = 2 * max(how.edges, EDGE * period) + period * (6 * how.order + 4)
     found = [
-        _filtered(samples.take(slice(start, stop)), period, how)
-        for start, stop in pairwise([0, *cuts.tolist(), len(t)])
-        if t[stop - 1] - t[start] > shortest
+        _filtered(samples.take(slice(*span)), period, how)
+        for span in spans
+        if t[span[1] - 1] - t[span[0]] > shortest
     ]
     if not found:
         raise LogError(
@@ -116,23 +134,47 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
     joined = SampleBatch(**columns)
     if how.every > 1 and len(joined) < MIN_SAMPLES:
         raise ConfigError(f'every is {how.every}, which leaves {len(joined)} of {len(t)} samples')
-    return Prepared(joined, period)
+    return Prepared(joined, period, how)
+
+
+def motion_cutoff(signals: Array, step: float, order: int) -> float:
+    """
+    Return the frequency up to which motion outweighs noise in derivatives of some order [Hz].
+
+    signals (n, k), evenly spaced. Noise is white and seen above half of all frequencies. With its
+    power N and that of the signals P, of differences, the cutoff is where this is least:
+
+        sum of MOTION_OVER_NOISE N - P  up to the cutoff
+    """
+    from scipy.fft import rfft, rfftfreq
+    from scipy.signal.windows import tukey
+
+    differences = np.diff(signals, order, axis=0)
+    n = len(differences)
+    taper = tukey(n, 2.0 * MAX_EDGE_SHARE)[:, None]
+    power, shares = np.abs(rfft(taper * differences, axis=0)) ** 2, rfftfreq(n)
+    white = (2.0 * np.sin(np.pi * shares[:, None])) ** (2 * order)
+    half = len(shares) // 2
+    level = np.median(power[half:] / white[half:], axis=0) / MEDIAN_OF_MEAN
+    sums = np.cumsum(MOTION_OVER_NOISE * level * white - power, axis=0)
+    return float(shares[np.argmin(sums, axis=0)].max(initial=0.0) / step)
 
 
 def folded_back(how: Preparation, period: float) -> str:
     """Describe the frequencies that decimation folds back; empty: none; period [s]."""
     kept = 1.0 / (period * how.every)
-    if how.every == 1 or 0 < how.cutoff <= (1.0 + MAX_JITTER) * MAX_CUTOFF_SHARE * kept:
+    cutoff = how.cutoff or 0.0
+    if how.every == 1 or 0 < cutoff <= (1.0 + MAX_JITTER) * MAX_CUTOFF_SHARE * kept:
         return ''
     return (
-        f'cutoff is {how.cutoff:g} Hz, expected at most {MAX_CUTOFF_SHARE * kept:.3g} Hz for the '
+        f'cutoff is {cutoff:g} Hz, expected at most {MAX_CUTOFF_SHARE * kept:.3g} Hz for the '
         f'{kept:.3g} Hz that are kept'
     )
 
 
-def independent_share(how: Preparation, step: float) -> float:
+def independent_share(prepared: Prepared) -> float:
     """
-    Return the number of independent equations over all, for samples with a period [s].
+    Return the number of independent equations over all.
 
     Parameters are determined by motion that is slow against the low pass, hence their errors by
     noise at low frequencies, which it keeps. Residuals show less noise, as it removes the fast
@@ -142,26 +184,54 @@ def independent_share(how: Preparation, step: float) -> float:
 
     about 1.8 cutoff period every, at most one.
     """
+    how = prepared.how
     if not how.cutoff:
         return 1.0
     from scipy.signal import butter, sosfreqz
 
-    sections = butter(how.order, how.cutoff, fs=1 / step, output='sos')
+    sections = butter(how.order, how.cutoff, fs=1 / prepared.period, output='sos')
     _, response = sosfreqz(sections, RESPONSE_FREQUENCIES, whole=True)
     return min(1.0, float(how.every * np.mean(np.abs(response) ** 4)))
 
 
-def _filtered(part: SampleBatch, period: float, how: Preparation) -> SampleBatch:
-    """Return one part with evenly spaced stamps, filtered, without its edges."""
+def _with_cutoff(
+    how: Preparation,
+    samples: SampleBatch,
+    spans: Iterable[tuple[int, int]],
+    period: float,
+    longest: float,
+) -> Preparation:
+    """Return the settings with a cutoff from the motion; longest: of the parts of the log [s]."""
+    found = 0.0
+    for start, stop in spans:
+        if stop - start > MIN_SAMPLES:
+            _, step, signals = _evenly_spaced(samples.take(slice(start, stop)), period)
+            for name, order in (('positions', 2), ('angular_velocities', 1)):
+                columns = _filled(signals[name].reshape(len(signals[name]), -1))[0]
+                found = max(found, motion_cutoff(columns, step, order))
+    most = min(MAX_MOTION_CUTOFF, MAX_CUTOFF_SHARE / (period * how.every))
+    least = EDGE_PERIODS / (MAX_EDGE_SHARE * longest) if longest > 0.0 else most
+    cutoff = min(max(found, least), most)
+    return replace(how, cutoff=cutoff, edges=max(how.edges, EDGE_PERIODS / cutoff))
+
+
+def _evenly_spaced(part: SampleBatch, period: float) -> tuple[Stamps, float, dict[str, Any]]:
+    """Return stamps, their period [s] and signals of one part."""
     t = np.asarray((part.stamp_ns - part.stamp_ns[0]) * NANOSECONDS, dtype=np.float64)
     n = round(t[-1] / period) + 1
     step = float(t[-1]) / (n - 1)
     grid: Array = step * np.arange(n)
-    smooth: dict[str, Any] = {name: getattr(part, name) for name in SIGNALS}
+    signals: dict[str, Any] = {name: getattr(part, name) for name in SIGNALS}
     stamps = part.stamp_ns
     if n != len(t) or np.abs(grid - t).max() >= MAX_JITTER * period:
         stamps = stamps[0] + np.round(grid / NANOSECONDS).astype(np.int64)
-        smooth = {name: _interpolated(values, t, grid) for name, values in smooth.items()}
+        signals = {name: _interpolated(values, t, grid) for name, values in signals.items()}
+    return stamps, step, signals
+
+
+def _filtered(part: SampleBatch, period: float, how: Preparation) -> SampleBatch:
+    """Return one part with evenly spaced stamps, filtered, without its edges."""
+    stamps, step, smooth = _evenly_spaced(part, period)
     smooth = {name: _low_pass(values, step, how) for name, values in smooth.items()}
     if not how.measured_velocities or smooth['velocities'] is None:
         smooth['velocities'] = _rate(smooth['positions'], step)
@@ -211,14 +281,18 @@ def _low_pass(values: Array | None, step: float, how: Preparation) -> Array | No
     from scipy.signal import butter, sosfiltfilt
 
     sections = butter(how.order, how.cutoff, fs=1 / step, output='sos')
-    columns = values.reshape(len(values), -1)
-    missing = ~np.isfinite(columns)
-    filled, rows = columns.copy(), np.arange(len(columns))
-    for k in np.flatnonzero(missing.any(axis=0)):
-        there = ~missing[:, k]
-        filled[:, k] = np.interp(rows, rows[there], columns[there, k]) if there.any() else 0.0
+    filled, missing = _filled(values.reshape(len(values), -1))
     smooth = np.asarray(sosfiltfilt(sections, filled, axis=0))
     if missing.any():
         reach = 2 * max(1, round(how.edges / step)) + 1
         smooth[binary_dilation(missing, np.ones((reach, 1), dtype=bool))] = np.nan
     return smooth.reshape(values.shape)
+
+
+def _filled(columns: Array) -> tuple[Array, Mask]:
+    """Return columns with missing values interpolated, and where they were."""
+    missing, filled, rows = ~np.isfinite(columns), columns.copy(), np.arange(len(columns))
+    for k in np.flatnonzero(missing.any(axis=0)):
+        there = ~missing[:, k]
+        filled[:, k] = np.interp(rows, rows[there], columns[there, k]) if there.any() else 0.0
+    return filled, missing

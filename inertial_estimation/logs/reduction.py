@@ -219,8 +219,8 @@ class LogReduction:
         return list(seen), findings
 
     def _reduce(self, log: LogSlice, references: Sequence[Reference]) -> Reduced:
-        how, builder = self.settings.preparation, self.builder
         recorded, prepared, observed, findings = self._read(log)
+        how, builder = prepared.how, self.builder
         samples, left = observed.samples, list[dict[str, Array]]()
         if references:
             disturbed, left = find_outliers(
@@ -228,7 +228,7 @@ class LogReduction:
             )
             free = ~disturbed if observed.free is None else observed.free & ~disturbed
             observed = observed._replace(free=free)
-        evidence = gather(builder, observed, independent_share(how, prepared.period))
+        evidence = gather(builder, observed, independent_share(prepared))
         known = {one.subject for one in findings if one.code == 'frozen'} | {*self.reader.assumed}
         efforts = builder.choice.efforts
         findings += [
@@ -276,9 +276,9 @@ class LogReduction:
         )  # fmt: skip
         findings += repeated
         prepared, external = prepare_with(raw, read.external, how)
-        samples = prepared.samples
+        samples, edges = prepared.samples, prepared.how.edges
         free = free_submodels(
-            robot, samples.stamp_ns, settings.rows.contacts, raw, read.touches, how.edges, external
+            robot, samples.stamp_ns, settings.rows.contacts, raw, read.touches, edges, external
         )
         for frame, wrench in read.external.items():
             if share := float((~np.isfinite(wrench).all(axis=1)).mean()):
