@@ -28,10 +28,10 @@ from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.preparation import (
     EDGE,
+    MotionSpectrum,
     Preparation,
-    folded_back,
+    cutoff_problems,
     independent_share,
-    motion_cutoff,
     prepare,
 )
 from inertial_estimation.identification.row_space import eliminated, wandered
@@ -111,10 +111,18 @@ def test_decimation_and_measured_velocities():
 
 
 @pytest.mark.parametrize(
-    ('cutoff', 'every', 'folds'), [(20, 10, False), (21, 10, True), (0, 10, True), (240, 1, False)]
-)
-def test_decimation_below_the_cutoff_folds_back(cutoff, every, folds):
-    assert bool(folded_back(Preparation(cutoff=cutoff, every=every), 1 / RATE)) == folds
+    ('cutoff', 'every', 'noise', 'count'),
+    [
+        (20, 10, 0.0, 0), (21, 10, 0.0, 1), (0, 10, 0.0, 1), (240, 1, 0.0, 0),
+        (100, 1, 1e-3, 1), (0, 10, 1e-3, 2), (None, 1, 1e-3, 0), (None, 100, 1e-3, 0),
+    ],
+)  # fmt: skip
+def test_cutoffs_that_leave_noise_or_fold_back_are_found(cutoff, every, noise, count, rng):
+    raw = sines(np.arange(6000) / RATE)
+    raw = replace(raw, angular_velocities=np.zeros_like(raw.angular_velocities))
+    positions = raw.positions + noise * rng.normal(size=raw.positions.shape)
+    found = prepare(replace(raw, positions=positions), Preparation(cutoff=cutoff, every=every))
+    assert len(list(cutoff_problems(found))) == count
 
 
 def test_friction_turns_like_filtered_efforts_and_not_at_rest():
@@ -211,11 +219,13 @@ def test_truth_is_within_deviations_with_noise_of_encoders(builder, seconds, met
 def test_cutoff_is_above_the_motion_and_below_its_noise(frequency, rng):
     t = np.arange(6000)[:, None] / RATE
     q = np.sin(2 * np.pi * frequency * t) + 1e-4 * rng.normal(size=t.shape)
-    found = motion_cutoff(q, 1 / RATE, 2)
+    found = MotionSpectrum.of([(q, 2)], 1 / RATE).cutoff
     assert frequency < found < 10 * frequency
-    # A joint at rest adds nothing; units of signals and time do not matter.
-    at_rest = np.hstack([1e3 * q, rng.normal(size=t.shape)])
-    assert motion_cutoff(at_rest, 1.0, 2) == pytest.approx(found / RATE)
+    # What rests adds nothing; units do not matter.
+    both = np.hstack([1e3 * q, np.ones_like(q)])
+    at_rest = np.zeros((len(t), 3))
+    other = MotionSpectrum.of([(both, 2), (at_rest, 1)], 1.0)
+    assert other.cutoff == pytest.approx(found / RATE)
 
 
 # ---- Errors of the measured motion

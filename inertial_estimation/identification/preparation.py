@@ -13,7 +13,7 @@ with the fifth power of the cutoff, which therefore follows from the spectrum of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -45,8 +45,12 @@ MAX_MOTION_CUTOFF = 10.0
 """Of a low pass that follows from the motion: links and gears are rigid below about it [Hz]."""
 MOTION_OVER_NOISE = 30.0
 """Power of the motion over that of noise up to which frequencies are kept."""
+MAX_NOISE_SHARE = 0.02
+"""Of noise in the power of accelerations, by which inertias are too small."""
 EDGE_PERIODS, MAX_EDGE_SHARE = 2.0, 0.1
 """Periods of such a cutoff that are cut off at each edge, and the share of a log they may be."""
+HIGHEST_ORDER = 2
+"""Of derivatives that are accelerations."""
 MEDIAN_OF_MEAN = np.log(2.0)
 """Median over mean of the power of noise at one frequency."""
 SIGNALS = (
@@ -60,7 +64,7 @@ class Preparation:
     """Filter settings of a log."""
 
     cutoff: float | None = None
-    """Of the low pass that all signals go through [Hz]; 0: none; None: see `motion_cutoff`."""
+    """Of the low pass that all signals go through [Hz]; 0: none; None: see `MotionSpectrum`."""
     order: int = 4
     """Of the Butterworth filter, which runs forwards and backwards."""
     edges: float = 0.2
@@ -92,6 +96,68 @@ class Prepared(NamedTuple):
     """Median period of the recorded stamps [s]."""
     how: Preparation
     """With the cutoff that was used."""
+    noise_share: float
+    """Of noise in the power of the accelerations."""
+
+
+class MotionSpectrum(NamedTuple):
+    """Power of the accelerations of joints and gyroscopes, and of the noise in it."""
+
+    frequencies: Array
+    """Increasing, shape (n,) [Hz]."""
+    power: Array
+    """Shape (n,)."""
+    noise: Array
+    """Shape (n,)."""
+
+    @classmethod
+    def of(cls, signals: Iterable[tuple[Array, int]], step: float) -> MotionSpectrum:
+        """
+        Return the spectrum of evenly spaced signals of one part of a log.
+
+        signals: (n, k), and the order of the derivative that is an acceleration. Noise is white
+        and seen above half of all frequencies.
+        """
+        from scipy.fft import rfft, rfftfreq
+        from scipy.signal.windows import tukey
+
+        power, noise, frequencies = np.zeros(1), np.zeros(1), np.zeros(1)
+        for values, order in signals:
+            differences = np.diff(values, order, axis=0)[: len(values) - HIGHEST_ORDER]
+            n = len(differences)
+            taper, shares = tukey(n, 2.0 * MAX_EDGE_SHARE)[:, None], rfftfreq(n)[:, None]
+            seen = np.abs(rfft(taper * differences, axis=0)) ** 2 / (n * step ** (2 * order))
+            white = (2.0 * np.sin(np.pi * shares)) ** (2 * order)
+            half = len(shares) // 2
+            level = np.median(seen[half:] / white[half:], axis=0) / MEDIAN_OF_MEAN
+            frequencies = shares[:, 0] / step
+            power = power + seen.sum(axis=1)
+            noise = noise + (level * white).sum(axis=1)
+        return cls(frequencies, power, noise)
+
+    @classmethod
+    def together(cls, parts: Iterable[MotionSpectrum]) -> MotionSpectrum:
+        """Return the spectrum of all parts."""
+        empty = cls(np.zeros(1), np.zeros(1), np.zeros(1))
+        joined = [np.concatenate(columns) for columns in zip(empty, *parts, strict=True)]
+        order = np.argsort(joined[0], kind='stable')
+        return cls(*(column[order] for column in joined))
+
+    @property
+    def cutoff(self) -> float:
+        """
+        Frequency up to which motion outweighs noise [Hz].
+
+        There the sum of MOTION_OVER_NOISE noise - power up to it is least.
+        """
+        sums = np.cumsum(MOTION_OVER_NOISE * self.noise - self.power)
+        return float(self.frequencies[np.argmin(sums)])
+
+    def noise_share(self, cutoff: float) -> float:
+        """Return the share of noise in the accelerations below a cutoff [Hz]."""
+        kept = self.frequencies <= cutoff
+        power = float(self.power[kept].sum())
+        return float(self.noise[kept].sum()) / power if power > 0.0 else 0.0
 
 
 def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
@@ -113,9 +179,16 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
         )
     cuts = np.flatnonzero(np.diff(t) > how.largest_gap) + 1
     spans = [*pairwise([0, *cuts.tolist(), len(t)])]
+    spectrum = MotionSpectrum.together(
+        _spectrum(samples.take(slice(*span)), period, how)
+        for span in spans
+        if span[1] - span[0] > MIN_SAMPLES
+    )
     if how.cutoff is None:
-        longest = max(t[stop - 1] - t[start] for start, stop in spans)
-        how = _with_cutoff(how, samples, spans, period, float(longest))
+        longest = float(max(t[stop - 1] - t[start] for start, stop in spans))
+        most = min(MAX_MOTION_CUTOFF, MAX_CUTOFF_SHARE / (period * how.every))
+        cutoff = min(max(spectrum.cutoff, EDGE_PERIODS / (MAX_EDGE_SHARE * longest)), most)
+        how = replace(how, cutoff=cutoff, edges=max(how.edges, EDGE_PERIODS / cutoff))
     shortest = 2 * max(how.edges, EDGE * period) + period * (6 * how.order + 4)
     found = [
         _filtered(samples.take(slice(*span)), period, how)
@@ -134,42 +207,23 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
     joined = SampleBatch(**columns)
     if how.every > 1 and len(joined) < MIN_SAMPLES:
         raise ConfigError(f'every is {how.every}, which leaves {len(joined)} of {len(t)} samples')
-    return Prepared(joined, period, how)
+    return Prepared(joined, period, how, spectrum.noise_share(how.cutoff or 0.5 / period))
 
 
-def motion_cutoff(signals: Array, step: float, order: int) -> float:
-    """
-    Return the frequency up to which motion outweighs noise in derivatives of some order [Hz].
-
-    signals (n, k), evenly spaced. Noise is white and seen above half of all frequencies. With its
-    power N and that of the signals P, of differences, the cutoff is where this is least:
-
-        sum of MOTION_OVER_NOISE N - P  up to the cutoff
-    """
-    from scipy.fft import rfft, rfftfreq
-    from scipy.signal.windows import tukey
-
-    differences = np.diff(signals, order, axis=0)
-    n = len(differences)
-    taper = tukey(n, 2.0 * MAX_EDGE_SHARE)[:, None]
-    power, shares = np.abs(rfft(taper * differences, axis=0)) ** 2, rfftfreq(n)
-    white = (2.0 * np.sin(np.pi * shares[:, None])) ** (2 * order)
-    half = len(shares) // 2
-    level = np.median(power[half:] / white[half:], axis=0) / MEDIAN_OF_MEAN
-    sums = np.cumsum(MOTION_OVER_NOISE * level * white - power, axis=0)
-    return float(shares[np.argmin(sums, axis=0)].max(initial=0.0) / step)
-
-
-def folded_back(how: Preparation, period: float) -> str:
-    """Describe the frequencies that decimation folds back; empty: none; period [s]."""
-    kept = 1.0 / (period * how.every)
-    cutoff = how.cutoff or 0.0
-    if how.every == 1 or 0 < cutoff <= (1.0 + MAX_JITTER) * MAX_CUTOFF_SHARE * kept:
-        return ''
-    return (
-        f'cutoff is {cutoff:g} Hz, expected at most {MAX_CUTOFF_SHARE * kept:.3g} Hz for the '
-        f'{kept:.3g} Hz that are kept'
-    )
+def cutoff_problems(prepared: Prepared) -> Iterator[str]:
+    """Describe noise that a low pass leaves, and frequencies that decimation folds back."""
+    how, period = prepared.how, prepared.period
+    cutoff, kept = how.cutoff or 0.5 / period, 1.0 / (period * how.every)
+    if prepared.noise_share > MAX_NOISE_SHARE:
+        yield (
+            f'cutoff is {cutoff:.3g} Hz, which leaves {prepared.noise_share:.1%} of noise in the '
+            'accelerations: inertias are as much too small'
+        )
+    if how.every > 1 and cutoff > (1.0 + MAX_JITTER) * MAX_CUTOFF_SHARE * kept:
+        yield (
+            f'cutoff is {cutoff:g} Hz, expected at most {MAX_CUTOFF_SHARE * kept:.3g} Hz for the '
+            f'{kept:.3g} Hz that are kept'
+        )
 
 
 def independent_share(prepared: Prepared) -> float:
@@ -194,25 +248,17 @@ def independent_share(prepared: Prepared) -> float:
     return min(1.0, float(how.every * np.mean(np.abs(response) ** 4)))
 
 
-def _with_cutoff(
-    how: Preparation,
-    samples: SampleBatch,
-    spans: Iterable[tuple[int, int]],
-    period: float,
-    longest: float,
-) -> Preparation:
-    """Return the settings with a cutoff from the motion; longest: of the parts of the log [s]."""
-    found = 0.0
-    for start, stop in spans:
-        if stop - start > MIN_SAMPLES:
-            _, step, signals = _evenly_spaced(samples.take(slice(start, stop)), period)
-            for name, order in (('positions', 2), ('angular_velocities', 1)):
-                columns = _filled(signals[name].reshape(len(signals[name]), -1))[0]
-                found = max(found, motion_cutoff(columns, step, order))
-    most = min(MAX_MOTION_CUTOFF, MAX_CUTOFF_SHARE / (period * how.every))
-    least = EDGE_PERIODS / (MAX_EDGE_SHARE * longest) if longest > 0.0 else most
-    cutoff = min(max(found, least), most)
-    return replace(how, cutoff=cutoff, edges=max(how.edges, EDGE_PERIODS / cutoff))
+def _spectrum(part: SampleBatch, period: float, how: Preparation) -> MotionSpectrum:
+    """Return the spectrum of one part."""
+    _, step, signals = _evenly_spaced(part, period)
+    joints = ('velocities', 1) if how.measured_velocities else ('positions', HIGHEST_ORDER)
+    return MotionSpectrum.of(
+        [
+            (_filled(signals[name].reshape(len(signals[name]), -1))[0], order)
+            for name, order in (joints, ('angular_velocities', 1))
+        ],
+        step,
+    )
 
 
 def _evenly_spaced(part: SampleBatch, period: float) -> tuple[Stamps, float, dict[str, Any]]:
