@@ -15,6 +15,7 @@ import pytest
 from robots import nested_humanoid_urdf, random_sample, two_link_urdf
 
 from inertial_estimation import EquationBuilder, EquationChoice, Robot, SampleBatch
+from inertial_estimation.errors import LogError
 from inertial_estimation.identification.equations.builder import Observed
 from inertial_estimation.identification.errors_in_variables import (
     StateNoise,
@@ -99,6 +100,13 @@ def test_edges_short_parts_and_missing_values_are_cut_off():
     near = np.abs(kept - 700 / RATE) <= 0.2 + 1e-9
     assert (np.isnan(found.ft_readings[:, 0, 2]) == near).all()
     assert np.isfinite(found.ft_readings[:, 0, :2]).all()
+
+
+@pytest.mark.parametrize('cutoff', [None, 20.0])
+def test_log_without_a_part_is_refused(cutoff):
+    raw = sines(np.arange(40) / RATE)
+    with pytest.raises(LogError):
+        prepare(raw, Preparation(cutoff=cutoff, largest_gap=0.5 / RATE))
 
 
 def test_decimation_and_measured_velocities():

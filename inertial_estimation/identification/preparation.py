@@ -42,9 +42,12 @@ MIN_SAMPLES = 10
 RESPONSE_FREQUENCIES = 1 << 15
 """At which the filter is integrated."""
 MAX_MOTION_CUTOFF = 10.0
-"""Of a low pass that follows from the motion: links and gears are rigid below about it [Hz]."""
+"""Of a low pass that follows from the motion [Hz]; those of real arms are 4 to 25 Hz by hand."""
 MOTION_OVER_NOISE = 30.0
-"""Power of the motion over that of noise up to which frequencies are kept."""
+"""
+Power of the motion over that of noise up to which frequencies are kept. On simulated arms errors
+are as stated from 10 to 100; with less they are larger on slow motions, or smaller on fast ones.
+"""
 MAX_NOISE_SHARE = 0.02
 """Of noise in the power of accelerations, by which inertias are too small."""
 EDGE_PERIODS, MAX_EDGE_SHARE = 2.0, 0.1
@@ -185,7 +188,7 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
         if span[1] - span[0] > MIN_SAMPLES
     )
     if how.cutoff is None:
-        longest = float(max(t[stop - 1] - t[start] for start, stop in spans))
+        longest = max(period, *(float(t[stop - 1] - t[start]) for start, stop in spans))
         most = min(MAX_MOTION_CUTOFF, MAX_CUTOFF_SHARE / (period * how.every))
         cutoff = min(max(spectrum.cutoff, EDGE_PERIODS / (MAX_EDGE_SHARE * longest)), most)
         how = replace(how, cutoff=cutoff, edges=max(how.edges, EDGE_PERIODS / cutoff))
