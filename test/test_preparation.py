@@ -5,7 +5,7 @@ Filtered logs: delay, gaps, derivatives, and the weight of correlated equations.
 
 Then errors of the measured motion in equations, and their removal.
 
-Not covered: which cutoff is best for a log.
+Not covered: a cutoff that the settings state against the one that follows from the motion.
 """
 
 from dataclasses import replace
@@ -15,6 +15,7 @@ import pytest
 from robots import nested_humanoid_urdf, random_sample, two_link_urdf
 
 from inertial_estimation import EquationBuilder, EquationChoice, Robot, SampleBatch
+from inertial_estimation.errors import LogError
 from inertial_estimation.identification.equations.builder import Observed
 from inertial_estimation.identification.errors_in_variables import (
     StateNoise,
@@ -23,12 +24,14 @@ from inertial_estimation.identification.errors_in_variables import (
     perturbation_errors,
     without_state_errors,
 )
-from inertial_estimation.identification.evidence import gather
+from inertial_estimation.identification.evidence import determined, gather
 from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.preparation import (
+    EDGE,
+    MotionSpectrum,
     Preparation,
-    folded_back,
+    cutoff_problems,
     independent_share,
     prepare,
 )
@@ -99,6 +102,13 @@ def test_edges_short_parts_and_missing_values_are_cut_off():
     assert np.isfinite(found.ft_readings[:, 0, :2]).all()
 
 
+@pytest.mark.parametrize('cutoff', [None, 20.0])
+def test_log_without_a_part_is_refused(cutoff):
+    raw = sines(np.arange(40) / RATE)
+    with pytest.raises(LogError):
+        prepare(raw, Preparation(cutoff=cutoff, largest_gap=0.5 / RATE))
+
+
 def test_decimation_and_measured_velocities():
     raw = sines(np.arange(2000) / RATE)
     found, every = (prepare(raw, Preparation(every=n)).samples for n in (1, 7))
@@ -109,10 +119,18 @@ def test_decimation_and_measured_velocities():
 
 
 @pytest.mark.parametrize(
-    ('cutoff', 'every', 'folds'), [(20, 10, False), (21, 10, True), (0, 10, True), (240, 1, False)]
-)
-def test_decimation_below_the_cutoff_folds_back(cutoff, every, folds):
-    assert bool(folded_back(Preparation(cutoff=cutoff, every=every), 1 / RATE)) == folds
+    ('cutoff', 'every', 'noise', 'count'),
+    [
+        (20, 10, 0.0, 0), (21, 10, 0.0, 1), (0, 10, 0.0, 1), (240, 1, 0.0, 0),
+        (100, 1, 1e-3, 1), (0, 10, 1e-3, 2), (None, 1, 1e-3, 0), (None, 100, 1e-3, 0),
+    ],
+)  # fmt: skip
+def test_cutoffs_that_leave_noise_or_fold_back_are_found(cutoff, every, noise, count, rng):
+    raw = sines(np.arange(6000) / RATE)
+    raw = replace(raw, angular_velocities=np.zeros_like(raw.angular_velocities))
+    positions = raw.positions + noise * rng.normal(size=raw.positions.shape)
+    found = prepare(replace(raw, positions=positions), Preparation(cutoff=cutoff, every=every))
+    assert len(list(cutoff_problems(found))) == count
 
 
 def test_friction_turns_like_filtered_efforts_and_not_at_rest():
@@ -165,13 +183,57 @@ def test_deviations_are_those_of_many_logs(builder, motion, every, method, optio
     values, stated = [], []
     for k in range(LOGS):
         noise = 0.3 * np.random.default_rng(k).normal(size=motion.efforts.shape)
-        samples = prepare(replace(motion, efforts=motion.efforts + noise), how).samples
-        evidence = gather(builder, samples, share=independent_share(how, STEP))
+        found = prepare(replace(motion, efforts=motion.efforts + noise), how)
+        evidence = gather(builder, found.samples, share=independent_share(found))
         answer = fit(builder.robot, evidence, method, options).blocks[0].answer
         values.append(answer.x[-len(TERMS) :])
         stated.append(answer.deviations[-len(TERMS) :])
     mean = np.sqrt(np.mean(np.square(stated), axis=0))
     np.testing.assert_allclose(mean / np.std(values, axis=0), 1.0, rtol=0, atol=SCATTER)
+
+
+@pytest.mark.parametrize('seconds', [1.0, 10.0])
+@pytest.mark.parametrize('method', ['least_squares', 'entropic'])
+def test_truth_is_within_deviations_with_noise_of_encoders(builder, seconds, method, rng):
+    """An exact URDF, and a motion from point to point."""
+    t = np.arange(3000) / 50.0
+    k, u = np.divmod(t / seconds, 1.0)
+    targets = np.append(0.0, rng.uniform(-1.5, 1.5, 61))
+    start, moved = targets[k.astype(int)], np.diff(targets)[k.astype(int)]
+    q = (start + moved * (10 * u**3 - 15 * u**4 + 6 * u**5))[:, None]
+    raw = joint_log(t, q, np.zeros_like(q))
+    exact = prepare(raw, Preparation(cutoff=0.0, edges=0.0)).samples
+    Y, y, _ = builder.equations(exact)[0]['effort elbow']
+    truth = builder.blocks[0].unknowns.join(builder.robot.parameters, np.array([0.7, 0.2]))
+    raw = raw.take(slice(EDGE, len(raw) - EDGE))
+    errors = []
+    for _ in range(10):
+        noisy = replace(
+            raw,
+            positions=raw.positions + 1e-4 * rng.normal(size=raw.positions.shape),
+            efforts=(Y @ truth - y + 0.005 * rng.normal(size=len(y)))[:, None],
+        )
+        found = prepare(noisy, Preparation())
+        evidence = gather(builder, found.samples, share=independent_share(found))
+        (block,) = fit(builder.robot, evidence, method).blocks
+        known = determined(block.evidence.block, builder.bases[0].whole, block.information)
+        combined = known.seen.grouping @ (block.answer.x - truth)
+        errors.append(combined / known.deviations)
+    # Of 50 numbers of unit variance: four deviations of their root mean square.
+    assert np.sqrt(np.mean(np.square(errors))) < 1.4
+
+
+@pytest.mark.parametrize('frequency', [0.2, 1.0, 5.0])
+def test_cutoff_is_above_the_motion_and_below_its_noise(frequency, rng):
+    t = np.arange(6000)[:, None] / RATE
+    q = np.sin(2 * np.pi * frequency * t) + 1e-4 * rng.normal(size=t.shape)
+    found = MotionSpectrum.of([(q, 2)], 1 / RATE).cutoff
+    assert frequency < found < 10 * frequency
+    # What rests adds nothing; units do not matter.
+    both = np.hstack([1e3 * q, np.ones_like(q)])
+    at_rest = np.zeros((len(t), 3))
+    other = MotionSpectrum.of([(both, 2), (at_rest, 1)], 1.0)
+    assert other.cutoff == pytest.approx(found / RATE)
 
 
 # ---- Errors of the measured motion

@@ -196,7 +196,8 @@ def sample_rate(samples: SampleBatch, how: Preparation) -> Iterator[Finding]:
         return
     # Stamps that are rounded stand still most of the time.
     period = float(np.median(steps) or np.mean(steps)) * 1e-9
-    slow = 1.0 / period < MIN_RATE and (how.cutoff >= 0.5 / period or period > how.largest_gap)
+    cutoff = how.cutoff or 0.0
+    slow = 1.0 / period < MIN_RATE and (cutoff >= 0.5 / period or period > how.largest_gap)
     if 1.0 / period > MAX_RATE or slow:
         what = (
             f'rate {1.0 / period:.4g} Hz, expected {MIN_RATE:g} to {MAX_RATE:g} Hz, or cutoff '

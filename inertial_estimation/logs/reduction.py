@@ -29,7 +29,11 @@ from inertial_estimation.identification.outliers import (
     find_outliers,
     refitted,
 )
-from inertial_estimation.identification.preparation import Prepared, folded_back, independent_share
+from inertial_estimation.identification.preparation import (
+    Prepared,
+    cutoff_problems,
+    independent_share,
+)
 from inertial_estimation.logs import checks
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.known_wrenches import check_known, prepare_with
@@ -219,16 +223,20 @@ class LogReduction:
         return list(seen), findings
 
     def _reduce(self, log: LogSlice, references: Sequence[Reference]) -> Reduced:
-        how, builder = self.settings.preparation, self.builder
         recorded, prepared, observed, findings = self._read(log)
+        builder = self.builder
         samples, left = observed.samples, list[dict[str, Array]]()
         if references:
             disturbed, left = find_outliers(
-                builder, observed, references, self.settings.rows.reject, how.edges
+                builder,
+                observed,
+                references,
+                self.settings.rows.reject,
+                prepared.how.edges,
             )
             free = ~disturbed if observed.free is None else observed.free & ~disturbed
             observed = observed._replace(free=free)
-        evidence = gather(builder, observed, independent_share(how, prepared.period))
+        evidence = gather(builder, observed, independent_share(prepared))
         known = {one.subject for one in findings if one.code == 'frozen'} | {*self.reader.assumed}
         efforts = builder.choice.efforts
         findings += [
@@ -236,8 +244,9 @@ class LogReduction:
             for one in checks.missing_values(builder.robot, samples, efforts, self._kinds)
             if one.values['share'] == 1.0 and one.subject not in known
         ]
-        if folded := folded_back(how, prepared.period):
-            findings.append(finding('suboptimal', 'preparation', what=folded))
+        findings += [
+            finding('suboptimal', 'preparation', what=what) for what in cutoff_problems(prepared)
+        ]
         payloads = tuple(one.name for one in self.settings.payloads if one.is_in(log))
         part = LogPart(str(log), recorded, len(samples), payloads)
         findings = [replace(one, subject=f'{log}: {one.subject}') for one in findings]
@@ -276,9 +285,9 @@ class LogReduction:
         )  # fmt: skip
         findings += repeated
         prepared, external = prepare_with(raw, read.external, how)
-        samples = prepared.samples
+        samples, edges = prepared.samples, prepared.how.edges
         free = free_submodels(
-            robot, samples.stamp_ns, settings.rows.contacts, raw, read.touches, how.edges, external
+            robot, samples.stamp_ns, settings.rows.contacts, raw, read.touches, edges, external
         )
         for frame, wrench in read.external.items():
             if share := float((~np.isfinite(wrench).all(axis=1)).mean()):
