@@ -293,7 +293,8 @@ def assert_roots_of_dense_inverse(known):
         first += rows.shape[1]
     everything = pseudo_inverse(np.vstack(blocks)) * np.sqrt(np.concatenate(variances))
     for fit, at in zip(found.fits, places, strict=True):
-        root, own = certain[fit.memory.name].root, at[: fit.memory.block.unknowns.n_inertial]
+        own = np.append(at[: fit.memory.block.unknowns.n_inertial], fit.memory.own)
+        root = np.vstack(certain[fit.memory.name][:2])
         wanted = everything[own] @ everything[own].T
         sizes = np.sqrt(np.diag(wanted))
         assert root.shape == (len(own), len(own))
