@@ -35,9 +35,9 @@ from inertial_estimation.identification.recursion.payload import PayloadFit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.row_space import wandered
 
-MIN_SQUARE = 0.6
+MIN_SQUARE = 0.25
 """Mean square of the newest residuals over the noise from which this is that of a wrong start."""
-MAX_EXCESS = 10.0
+MAX_EXCESS = 30.0
 """Squares that old and new equations add together, by unknown, from which they contradict."""
 COMPARED_WINDOWS = 5
 """Newest windows whose residuals compare the fit with the prior."""
