@@ -47,6 +47,7 @@ from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.simulation.description import icub_urdf
 
 NOISE = np.array([0.15, 0.15, 0.15, 0.005, 0.005, 0.005])
+WRENCH = np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])
 # Merging in parts and at once differ by round-off times the condition of the equations.
 SAME = 1e-8
 # Covariances over the product of their deviations: round-off times the condition of the inverse.
@@ -184,6 +185,35 @@ def test_a_push_changes_no_offset(robot, prior, moving):
         assert np.abs(refits[-1].offsets['l_arm_ft'] - offsets[4]).max() < 0.2
 
 
+@pytest.mark.parametrize('still', [False, True], ids=['in motion', 'at rest'])
+def test_a_wrong_start_is_replaced(robot, prior, still):
+    """A hand is held at first: later equations count alone."""
+    samples, _ = log(robot, 11.0)
+    n = 300
+    if still:
+        # It begins to move as the hand is released.
+        samples.positions[:n] = samples.positions[n]
+        samples.velocities[:n] = samples.accelerations[:n] = 0.0
+        readings = samples.ft_readings.copy()
+        clean = with_readings(robot, samples, robot.parameters).ft_readings
+        samples.ft_readings[:n] = clean[:n] + (readings - clean)[n]
+    arm, sensor = 'l_upper_arm', [one.name for one in robot.ft_sensors].index('l_arm_ft')
+    clean = samples.ft_readings[:n, sensor].copy()
+    samples.ft_readings[:n, sensor] += 10.0 * np.sin(np.linspace(0.0, 9.0, n))[:, None] * WRENCH
+    touched = identify(robot, prior, samples, gate=4.0, warm_up=3.0)
+    samples.ft_readings[:n, sensor] = clean
+    free = identify(robot, prior, samples, gate=4.0, warm_up=3.0)
+    links = list(next(one.links for one in robot.submodels if one.name == arm))
+    errors = []
+    for one in (touched, free):
+        memory = next(each for each in one.memories if each.name == arm)
+        # The noise of the readings, and not that of the hand.
+        assert memory.noise['force_x'] < 2.0 * NOISE[0]
+        moved = (one.refit().parameters - robot.parameters)[links]
+        errors.append(np.linalg.norm(np.linalg.solve(memory.maps, moved[..., None])))
+    assert errors[0] < 1.5 * errors[1]
+
+
 def test_held_neighbour_releases_an_offset_that_jumps(robot, prior):
     samples, offsets = log(robot, 30.0)
     sensors = [sensor.name for sensor in robot.ft_sensors]
@@ -263,7 +293,8 @@ def assert_roots_of_dense_inverse(known):
         first += rows.shape[1]
     everything = pseudo_inverse(np.vstack(blocks)) * np.sqrt(np.concatenate(variances))
     for fit, at in zip(found.fits, places, strict=True):
-        root, own = certain[fit.memory.name].root, at[: fit.memory.block.unknowns.n_inertial]
+        own = np.append(at[: fit.memory.block.unknowns.n_inertial], fit.memory.own)
+        root = np.vstack(certain[fit.memory.name][:2])
         wanted = everything[own] @ everything[own].T
         sizes = np.sqrt(np.diag(wanted))
         assert root.shape == (len(own), len(own))

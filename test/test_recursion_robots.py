@@ -170,7 +170,9 @@ def test_identified_parameters_predict_efforts_better(recorded, mass, last):
 def test_noise_estimated_at_rest_does_not_reject_motion():
     """At rest, with stiction, residuals are a tenth of those in motion."""
     arm = Arm(settings(dead_zone=0.0)).play(FIRST - REST, LAST)
-    assert arm.changes == [Change.TOUCHED, Change.BEGUN]
+    # And once more as the first rejected equations turn out noisier than the next.
+    assert arm.changes[0] is Change.TOUCHED
+    assert set(arm.changes[1:]) == {Change.BEGUN}
     assert arm.seconds > LAST - FIRST - WAITS
     before, after = arm.errors()
     assert after < 0.6 * before

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Covariance of refitted parameters, as a root of that of each submodel, and base parameters.
+Covariance of refitted parameters and offsets, as a root of each submodel, and base parameters.
 
 With A the equations of all submodels above those of the prior near the answer, an error e of the
 right-hand sides moves the answer by ``A^+ e``. It has two independent parts, as in
@@ -26,7 +26,7 @@ v is rather too large: friction is not subtracted, as its prior is an upper size
 deviation, and D is that of one submodel alone, where neighbours may determine its offsets.
 
 Offsets are eliminated last: what the other submodels determine of them enters with its own errors.
-Friction and offsets have no rows in the roots. Faded equations count as fewer of the same noise.
+Friction has no rows in the roots. Faded equations count as fewer of the same noise.
 
 Base parameters are those that the equations determine without the prior. The combinations depend
 on the robot and its sensors; which of them are determined, and how well, depends on the motion.
@@ -69,10 +69,12 @@ class BaseValues(NamedTuple):
 
 
 class Certainty(NamedTuple):
-    """Uncertainty of the parameters of a submodel."""
+    """Uncertainty of the parameters and offsets of a submodel: roots of one covariance."""
 
     root: Array
-    """Of their covariance, shape (10 n_links, 10 n_links) [kg, kg m, kg m^2]."""
+    """Rows of the parameters, shape (10 n_links, r) [kg, kg m, kg m^2]."""
+    offset_root: Array
+    """Rows of its offsets, shape (n_own, r) [N, Nm]."""
     prior_variance: float
     """Of the relative error of the prior, as far as equations show it."""
 
@@ -93,7 +95,7 @@ class _Triangle(NamedTuple):
 
 @one_thread()
 def certainties(found: JointRefit) -> dict[str, Certainty]:
-    """Return the uncertainty of the parameters, by submodel."""
+    """Return the uncertainty of parameters and offsets, by submodel."""
     from scipy.linalg import solve_triangular
 
     triangles = [_triangle(fit) for fit in found.fits]
@@ -104,8 +106,9 @@ def certainties(found: JointRefit) -> dict[str, Certainty]:
         shared = _compressed(np.hstack([np.zeros((len(one.own), 0)), *others]))
         U, V = one.R[: one.n, : one.n], one.R[: one.n, one.n :]
         right = np.hstack([one.E[: one.n] - V @ errors[one.own], -V @ shared])
-        root = _compressed(np.asarray(solve_triangular(U, right)))
-        certain[fit.memory.name] = Certainty(root, one.prior_variance)
+        by_errors = np.vstack([solve_triangular(U, right), np.hstack([errors[one.own], shared])])
+        root, offset_root = np.split(_compressed(by_errors), [one.n])
+        certain[fit.memory.name] = Certainty(root, offset_root, one.prior_variance)
     return certain
 
 

@@ -10,10 +10,11 @@ payload), or an offset has jumped. The last two explain all equations since, onc
 changed are released; a contact does not. While the motion cannot distinguish them, equations stay
 rejected.
 
-Before a submodel was excited, friction, drives and errors of the model show when joints move fast
-for the first time, and look like a contact that never ends. Motion changes the regressor and a
-contact does not, so the memory starts again from rejected equations if they determine more
-combinations than all before.
+Noise that was estimated at rest, or while something touched the robot, is wrong later, and so are
+equations from before a joint, an IMU or an offset was right. So the memory starts again from the
+newest equations if these say more about the parameters than all before, and contradict it or have
+far less noise. Those that contradict must also determine more combinations: motion changes the
+regressor, a contact does not.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices
-from inertial_estimation.identification.equations.wrenches import EFFORT
 from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.recursion.memory import FORCES, MOMENTS, SubmodelMemory
@@ -34,6 +35,10 @@ from inertial_estimation.identification.recursion.payload import PayloadFit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.row_space import wandered
 
+MIN_SQUARE = 0.25
+"""Mean square of the newest residuals over the noise from which this is that of a wrong start."""
+MAX_EXCESS = 30.0
+"""Squares that old and new equations add together, by unknown, from which they contradict."""
 COMPARED_WINDOWS = 5
 """Newest windows whose residuals compare the fit with the prior."""
 
@@ -82,6 +87,16 @@ class SampleWindow(NamedTuple):
     """Products of the errors of the state in them."""
     seconds: float
     """That they span."""
+
+
+class _Added(NamedTuple):
+    """A window, and what was known before it."""
+
+    evidence: Evidence
+    seconds: float
+    before: Information
+    gain: float
+    """Of the memory before."""
 
 
 class InnovationTest:
@@ -206,9 +221,8 @@ class SubmodelIdentifier:
         """Fit of the payload that was detected last."""
         self._ratios: deque[float] = deque(maxlen=COMPARED_WINDOWS)
         self._newest: deque[Evidence] = deque(maxlen=COMPARED_WINDOWS)
-        self._first_motion: Evidence | None = None
-        """Equations that were rejected since the last ones that agreed, and their time [s]."""
-        self._moving = 0.0
+        self._recent: deque[_Added] = deque(maxlen=COMPARED_WINDOWS)
+        """Newest windows, all rejected or none."""
 
     @property
     def agreeing(self) -> bool:
@@ -266,9 +280,7 @@ class SubmodelIdentifier:
             accepted, change = self._test.judge(window)
             rejecting = self._test.rejecting
         self.rejected_seconds = self.rejected_seconds + seconds if rejecting else 0.0
-        if not rejecting:
-            self._first_motion, self._moving = None, 0.0
-        elif self._begins(new, seconds):
+        if self._replaces_start(new, seconds, change):
             self._restart()
             return Change.BEGUN
         if change is Change.BODY:
@@ -288,29 +300,28 @@ class SubmodelIdentifier:
             self._compare(new, seconds)
         return change
 
-    def _begins(self, new: Evidence, seconds: float) -> bool:
-        """Keep rejected equations; restart the memory from them if they are the first motion."""
-        memory = self.memory
-        if not any(kind.startswith(EFFORT) for kind in memory.block.kinds):
+    def _replaces_start(self, new: Evidence, seconds: float, change: Change | None) -> bool:
+        """Start the memory again from the newest equations if its start was wrong."""
+        memory, recent = self.memory, self._recent
+        assert memory.information is not None
+        if change is not None:
+            recent.clear()
+        recent.append(_Added(new, seconds, memory.information, memory.gain))
+        if sum(one.seconds for one in recent) < self._settings.warm_up:
             return False
-        memory.excited |= memory.determined(memory.corrected) >= self._settings.excited
-        if memory.excited:
-            return False
-        kept = new if self._first_motion is None else self._first_motion.merge(new)
-        self._first_motion, self._moving = kept, self._moving + seconds
-        if self._moving < self._settings.warm_up:
-            return False
-        spanned, before, whitened = self._moving, memory.information, memory.whitened(kept)
-        self._first_motion, self._moving = None, 0.0
-        assert before is not None and whitened is not None
-        both = before.merge(whitened[0])
+        newest, older = reduce(Evidence.merge, (one.evidence for one in recent)), recent[0]
+        whitened, prior = memory.whitened(newest), memory.loose_prior
+        assert whitened is not None
+        rows = whitened[0]
+        both, own = older.before.merge(rows), rows.merge(prior).energy
+        excess = (both.merge(prior).energy - older.before.merge(prior).energy - own) / prior.n
         # A longer rest determines no more, only better.
-        both = both.forget(before.count / both.count)
-        if memory.determined(both) <= memory.determined(before):
+        both = both.forget(older.before.count / both.count)
+        is_more = memory.determined(both) > memory.determined(older.before)
+        is_wrong = own < MIN_SQUARE * rows.count or (excess > MAX_EXCESS and is_more)
+        if not (is_wrong and memory.begin(newest, older.gain)):
             return False
-        if not memory.begin(kept):
-            return False
-        memory.seconds += spanned
+        memory.seconds += self.rejected_seconds
         return True
 
     def _compare(self, new: Evidence, seconds: float) -> None:

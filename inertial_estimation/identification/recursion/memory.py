@@ -148,13 +148,22 @@ class SubmodelMemory:
 
     def determined(self, information: Information) -> int:
         """Count the combinations that equations determine better than the prior is stated to."""
+        least = max(1.0 / self.stated_variance, EXCITING * information.count)
+        return int(np.sum(self._strengths(information) ** 2 > least))
+
+    @property
+    def gain(self) -> float:
+        """Twice the information that equations add to the prior as stated [nats]."""
+        squares = self.stated_variance * self._strengths(self.corrected) ** 2
+        return float(np.sum(np.log1p(squares)))
+
+    def _strengths(self, information: Information) -> Array:
+        """Return the singular values of equations in whitened parameters, without all else."""
         others = np.arange(self.block.unknowns.n_inertial, information.n)
         left = eliminated(information, others)
         rows = left.R.reshape(left.n, -1, 10)
         scaled = np.einsum('nlj,ljk->nlk', rows, self.maps).reshape(left.n, -1)
-        strengths = np.linalg.svd(scaled, compute_uv=False)
-        least = max(1.0 / self.stated_variance, EXCITING * information.count)
-        return int(np.sum(strengths**2 > least))
+        return np.asarray(np.linalg.svd(scaled, compute_uv=False))
 
     def whitened(self, evidence: Evidence) -> tuple[Information, Array] | None:
         """Merge equations and products of errors of all kinds, in units of their noise."""
@@ -202,19 +211,23 @@ class SubmodelMemory:
         if self.seconds >= self._settings.warm_up and self.begin(self._kinds):
             self._kinds = None
 
-    def begin(self, evidence: Evidence) -> bool:
-        """Start from some equations and the noise that they show, if they do."""
-        before, self.scales = self.scales, friction_scales(evidence)
+    def begin(self, evidence: Evidence, least: float = 0.0) -> bool:
+        """Start from some equations and their noise, if both are known and so is the gain."""
+        before = self.scales, self.noise, self.information, self.errors
+        self.scales = friction_scales(evidence)
         try:
             # With the weight of a refit, errors of the URDF would be taken for noise.
             found = noise_levels(evidence.kinds, prior=self.loose_prior)
         except ModelError:
-            self.scales = before
+            self.scales = before[0]
             return False
         self._set_noise(found.deviations)
         whitened = self.whitened(evidence)
         assert whitened is not None
         self.information, self.errors = whitened
+        if self.gain < least:
+            self.scales, self.noise, self.information, self.errors = before
+            return False
         return True
 
     def follow_efforts(self, evidence: Evidence) -> None:

@@ -96,6 +96,11 @@ class Refit:
     Root F of the covariance F F' of the parameters of each submodel, shape (n_links, 10, r); zero
     where it was not refitted.
     """
+    offset_roots: Mapping[str, Array]
+    """
+    By refitted submodel, rows of its offsets beside those in the same columns, for each sensor of
+    the settings, shape (n_sensors, 6, r): one covariance of both.
+    """
 
     @property
     def determined_offsets(self) -> dict[str, Array]:
