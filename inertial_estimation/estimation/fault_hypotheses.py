@@ -449,8 +449,8 @@ class FaultSearch:
             ):  # fmt: skip
                 x, squares = self.linear({b: L @ columns for b, L in slopes.items()})
                 gain = 1.0 / (1.0 + x[0]) if len(x) and x[0] != -1.0 else np.nan
-                if 1.0 / MAX_GAIN < gain < MAX_GAIN:
-                    yield Test(sensor.name, f'gain{what}', gain, '1', self.each, squares)
+                if not what and 1.0 / MAX_GAIN < gain < MAX_GAIN:
+                    yield Test(sensor.name, 'gain', gain, '1', self.each, squares)
                 for size in (unit for unit in UNITS if 0.7 < gain / unit < 1.4):
                     readings = F[:, s] + (1.0 / size - 1.0) * columns[..., 0]
                     squares = self.with_readings(s, readings)
