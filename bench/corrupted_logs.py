@@ -1,366 +1,248 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Put known faults into real and simulated logs and list the findings of the jobs that read them.
+Count the faults of logs that `find_faults` names first, ``python -m bench.corrupted_logs``.
 
-``python -m bench.corrupted_logs`` prints a table of log, fault, subject, job and findings that the
-log without the fault does not have. The real logs lie in ``../shared/data``.
+Half 0 of robots, sensors, seeds and faults was for building, half 1 is for the count alone.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
-import json
-import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pinocchio as pin
 
-from bench.log_streams import (
-    ALL,
-    DATA,
-    DURING,
-    FIRST,
-    IMUS,
-    JUMP,
-    LAST,
-    NAN,
-    Edit,
-    G,
-    Log,
-    Stream,
-    clipped,
-    drift,
-    edit,
-    flipped,
-    heavier,
-    held,
-    humanoid_log,
-    icub_urdf,
-    joint_edits,
-    late,
-    ntnu_log,
-    old,
-    plus,
-    swapped,
-    times,
-    turned,
-    write_log,
-    yoga_log,
+from bench import log_streams as streams
+from bench.arms import mounted
+from inertial_estimation.arrays import Array
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.fault_hypotheses import find_faults, on_grid
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.model.configured_robot import build_robot
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
+
+IMUS = (*streams.IMUS, *(f'{s}_{k}' for k in ('upper_arm', 'forearm', 'lower_leg') for s in 'lr'))
+TOOL = (
+    '<robot name="arm"><link name="flange"/><link name="tool"><inertial><origin xyz="0 0 {}"/>'
+    '<mass value="{}"/><inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/>'
+    '</inertial></link><link name="imu"/><joint name="wrist" type="fixed"><parent link="flange"/>'
+    '<child link="tool"/></joint><joint name="imu" type="fixed"><parent link="tool"/>'
+    '<child link="imu"/><origin rpy="{}"/></joint><sensor name="wrist_ft" type="force_torque">'
+    '<parent joint="wrist"/><force_torque><frame>child</frame>'
+    '<measure_direction>child_to_parent</measure_direction></force_torque></sensor></robot>'
 )
 
-ROOT = Path(__file__).resolve().parents[1]
-KEYS = 'code', 'subject', 'text'
+
+class Case(NamedTuple):
+    """A log, its contacts, and what is made wrong in each half."""
+
+    robot: Robot
+    samples: SampleBatch
+    contacts: tuple[str, ...]
+    wrong: tuple[str, ...]
+    """FT sensors, IMUs, pairs of joints, links."""
 
 
-class Fault(NamedTuple):
-    """A fault of some streams, or of the URDF."""
-
-    name: str
-    subject: str
-    edits: dict[str, Edit | None]
-    """By topic, or 'urdf'; None: the topic is absent."""
+def batch(t: Array, q: Array, w: Array, a: Array, F: Array, tau: Array | None = None):
+    """Return samples; derivatives follow from the log."""
+    none, stamps = np.zeros_like(q), (1e18 + 1e9 * t).astype(np.int64)
+    return SampleBatch(stamps, q, none, none, w, a, np.zeros_like(w), F, efforts=tau)
 
 
-class Setting(NamedTuple):
-    """A log, its faults, and the jobs that read it."""
-
-    log: Log
-    faults: list[Fault]
-    jobs: dict[str, str]
-    """Arguments; LOG, URDF and DIR are replaced."""
-    urdf: str = ''
-    files: tuple[tuple[str, str], ...] = ()
-    """Names and texts of further configuration files."""
-
-
-def of(streams: Log) -> dict[str, Edit | None]:
-    """Return the fault that topics hold other streams."""
-    return {topic: lambda _, stream=stream: stream for topic, stream in streams.items()}
-
-
-def exchanged(log: Log, a: str, b: str) -> dict[str, Edit | None]:
-    """Return the fault that two sensors report each other's values."""
-    return of({x: log[y]._replace(frame=log[x].frame) for x, y in ((a, b), (b, a))})
+def humanoid(half: int, seed: int, imus: tuple[str, ...]) -> Case:
+    """Return a simulated iCub held at its left sole."""
+    robot = Robot.from_urdf(streams.icub_urdf(), ft_sensors=streams.FTS, imus=imus)
+    log = streams.humanoid_log(seed=seed, imus=imus)
+    joints = log['/joint_states']
+    q = joints.values[:, [joints.names.index(name) for name in robot.joint_names]]
+    imu = np.stack([log[f'/imu/{name}'].values for name in imus], axis=1)
+    F = np.stack([log[f'/ft/{one.name}'].values for one in robot.ft_sensors], axis=1)
+    wrong = (
+        ('r_leg_ft', 'l_arm_ft', 'root_link', 'r_knee r_hip_roll', 'r_lower_leg'),
+        ('l_leg_ft', 'r_arm_ft', imus[-1], 'r_shoulder_pitch r_elbow', 'r_upper_leg'),
+    )[half]
+    samples = batch(joints.seconds, q, imu[..., :3], imu[..., 3:], F)
+    return Case(robot, samples, ('l_sole',), wrong)
 
 
-PUSH = plus(20.0, 10.0, -15.0, 5.0, -8.0, 2.0)
-LIGHT_PUSH = plus(5.0, 0.0, 3.0, 0.1, 0.3, 0.0)
-SIGNAL: dict[str, Edit | None] = {
-    'axes x, y swapped': edit(swapped),
-    'frozen always': edit(held),
-    'frozen 20 %': edit(held, ALL, *DURING),
-    'saturated': edit(clipped),
-    'delay 0.1 s': late(0.1),
-    'delay 1 s': late(1.0),
-    'NaN 20 %': edit(NAN, ALL, *DURING),
-    'missing': None,
-}
-FT = SIGNAL | {
-    'sign': edit(times(-1.0)),
-    'fz dead': edit(held, [2]),
-    'offset jump': edit(plus(*JUMP), ALL, 0.6),
-    'offset drift': edit(drift),
-    'moments in Nmm': edit(times(1e3), LAST),
-    'forces in mN': edit(times(1e3), FIRST),
-    'in kgf': edit(times(1 / G)),
-}
-ACCELEROMETER = SIGNAL | {
-    'sign': edit(times(-1.0), LAST),
-    'turned 90 deg': edit(turned(90.0)),
-    'turned 40 deg': edit(turned(40.0)),
-    'turned 10 deg': edit(turned(10.0)),
-    'bias 0.5 m/s^2': edit(plus(0.5, 0.0, 0.0), LAST),
-    'in g': edit(times(1 / G), LAST),
-}
-IMU = ACCELEROMETER | {'in deg/s': edit(np.degrees, FIRST)}
-
-
-def faults_of(topic: str, subject: str, edits: Mapping[str, Edit | None]) -> list[Fault]:
-    """Return faults of one topic."""
-    return [Fault(what, subject, {topic: change}) for what, change in edits.items()]
-
-
-def yoga() -> Setting:
-    """Return a real iCub on its left foot, without IMU."""
-    log, leg = yoga_log(), '/icub/right_leg/joint_states'
-    left, leg_ft, foot = (
-        [f'/icub/ft/{name}_ft_sensor' for name in names]
-        for names in (('l_leg', 'l_foot'), ('r_leg',), ('l_leg', 'l_foot', 'r_leg', 'r_foot'))
-    )
-    names, push = log[leg].names, edit(PUSH, ALL, 0.2, 0.3)
-    effort = [2 * len(names) + names.index('r_knee')]
-    faults = [
-        *faults_of(leg_ft[0], 'r_leg_ft', FT),
-        *faults_of(leg, 'r_knee', joint_edits(len(names), 'r_hip_roll', 'r_knee')),
-        Fault('exchanged', 'l_leg_ft r_leg_ft', exchanged(log, left[0], leg_ft[0])),
-        Fault('contact 3 s', 'root_link', dict.fromkeys(left, push)),
-        Fault('contact 3 s', 'r_foot', dict.fromkeys(foot, push)),
-        Fault('contact always', 'r_foot', dict.fromkeys(foot, edit(PUSH))),
-        Fault('effort sign', 'r_knee', {leg: edit(times(-1.0), effort)}),
-        Fault('mass x 3', 'r_lower_leg', heavier('r_lower_leg', 3.0)),
-    ]
-    robot = '--robot URDF --config DIR/icub_yoga_left.yaml'
-    jobs = {
-        'replay': f'replay LOG {robot} --offsets-from torques --offset-range 0 16',
-        'offsets': f'calibrate offsets LOG {robot} --support l_sole',
-        'identify': 'identify LOG@0:16 --validate LOG@16:31 --robot URDF '
-        '--config DIR/identify_icub_yoga.yaml',
-    }
-    return Setting(log, faults, jobs, icub_urdf())
-
-
-def humanoid() -> Setting:
-    """Return a simulated iCub with six FT sensors and seven IMUs, held at its left sole."""
-    log = humanoid_log()
-    faults = [
-        *faults_of('/ft/r_leg_ft', 'r_leg_ft', FT),
-        *faults_of('/imu/chest', 'chest', IMU),
-        *faults_of('/joint_states', 'r_knee', joint_edits(32, 'r_hip_roll', 'r_knee')),
-        Fault('in g', 'all IMUs', {t: IMU['in g'] for t in log if 'imu' in t}),
-        Fault('exchanged', 'l_leg_ft r_leg_ft', exchanged(log, '/ft/l_leg_ft', '/ft/r_leg_ft')),
-        Fault('exchanged', 'l_foot r_foot', exchanged(log, '/imu/l_foot', '/imu/r_foot')),
-        Fault('contact 2 s', 'r_hand', of(humanoid_log((5.0, 6.5)))),
-        Fault('contact always', 'r_hand', of(humanoid_log((0.0, 20.0)))),
-        Fault('mass x 3', 'r_lower_leg', heavier('r_lower_leg', 3.0)),
-    ]
-    config = (ROOT / 'config' / 'icub.yaml').read_text()
-    for key, names in (('contacts', 'l_sole'), ('imus', ', '.join(IMUS))):
-        config = re.sub(rf'\n( +){key}: \[[^]]*\]', rf'\n\1{key}: [{names}]', config)
-    identify = (ROOT / 'config' / 'identify_icub_yoga.yaml').read_text()
-    identify = identify.replace('icub_yoga_left.yaml', 'one_contact.yaml')
-    files = (('one_contact.yaml', config), ('identify.yaml', identify))
-    robot = '--robot URDF --config DIR/one_contact.yaml'
-    jobs = {
-        'replay': f'replay LOG {robot} --range 1 19',
-        'offsets': f'calibrate offsets LOG {robot} --support l_sole',
-        'identify': 'identify LOG@7:15 --validate LOG@15:20 --robot URDF '
-        '--config DIR/identify.yaml',
-    }
-    return Setting(log, faults, jobs, icub_urdf(), files)
-
-
-TOOL = """
-<robot name="arm">
-  <link name="flange"/> <link name="tool"/> <link name="imu"/>
-  <joint name="wrist" type="fixed"><parent link="flange"/><child link="tool"/></joint>
-  <joint name="imu" type="fixed"><parent link="tool"/><child link="imu"/>
-    <origin rpy="-1.5708 1.5708 0"/></joint>
-  <sensor name="wrist_ft" type="force_torque"><parent joint="wrist"/>
-    <force_torque><frame>child</frame><measure_direction>child_to_parent</measure_direction>
-    </force_torque></sensor>
-</robot>
-"""
-
-
-def motion() -> Setting:
-    """Return 6 s of free motion of a tool with an IMU."""
-    ft, imu = '/fts/wrench', '/imu'
-    faults = [
-        *faults_of(ft, 'wrist_ft', FT),
-        *faults_of(imu, 'imu', ACCELEROMETER),
-        Fault('contact 1 s', 'tool', {ft: edit(LIGHT_PUSH, ALL, 0.5, 0.66)}),
-        Fault('contact 4 s', 'tool', {ft: edit(LIGHT_PUSH, ALL, 0.16, 0.8)}),
-    ]
-    job = (
-        'calibrate tool LOG --robot URDF --config DIR/tool.yaml --ft wrist_ft --imu imu '
-        '--accelerometer-offset -0.0359 0.0873 0.7562'
-    )
-    sensors = {
-        'imus': ['imu'],
-        'ft': {'wrist_ft': {'topic': ft, 'frame_id': ft}},
-        'imu': {'imu': {'topic': imu, 'frame_id': imu}},
-    }
-    config = json.dumps({'/**': {'ros__parameters': sensors}})
-    return Setting(ntnu_log('1-baseline'), faults, {'tool': job}, TOOL, (('tool.yaml', config),))
-
-
-def poses() -> Setting:
-    """Return 24 still poses of the same tool."""
-    wrench = FT | {
-        'one row later': edit(old(1)),
-        'contact 10 %': edit(LIGHT_PUSH, ALL, 0.4, 0.5),
-        'contact 50 %': edit(LIGHT_PUSH, ALL, 0.3, 0.8),
-    }
-    felt = {what: SIGNAL[what] for what in ('axes x, y swapped', 'frozen 20 %', 'saturated')} | {
-        'turned 90 deg': edit(turned(90.0)),
-        'turned for 20 %': edit(turned(90.0), ALL, *DURING),
-        'in g': edit(times(1 / G)),
-    }
-    log = ntnu_log('0-calibration_fts-accel')
-    faults = [*faults_of('raw', 'raw', {k: e for k, e in wrench.items() if 'delay' not in k}),
-              *faults_of('accelerometer', 'accelerometer', felt),
-              Fault('too few poses', 'raw', of({k: Stream(s.seconds[:4], s.values[:4])
-                                                for k, s in log.items()}))]  # fmt: skip
-    job = 'calibrate offset-without-model LOG --ft wrist_ft --config DIR/poses.yaml'
-    imu = {'accelerometer': 'accelerometer'}
-    layout = {'time': 't', 'ft_sensors': {'wrist_ft': 'raw'}, 'imus': {'imu': imu}}
-    files = (('poses.yaml', json.dumps({'log': layout})),)
-    return Setting(log, faults, {'offset': job}, files=files)
-
-
-def panda() -> Setting:
-    """Return a Panda with joint torque sensors."""
-    with np.load(DATA / 'panda_excitation' / 'log.npz') as file:
-        log = {key: Stream(file['t'], file[key]) for key in ('position', 'velocity', 'torque')}
-    motion, push, pair = ('position', 'velocity'), plus(10.0, -6.0), [1, 3]
-    slow: Edit = lambda s: s._replace(seconds=1e3 * s.seconds)  # noqa: E731
-    faults = [
-        Fault('columns swapped', 'all 2 4', dict.fromkeys(log, edit(flipped, pair))),
-        Fault('time in ms', 't', dict.fromkeys(log, slow)),
-        Fault('sign', 'all torques', {'torque': edit(times(-1.0))}),
-        Fault('delay 50 ms', 'torque', {'torque': edit(old(50))}),
-        Fault('delay 200 ms', 'torque', {'torque': edit(old(200))}),
-        Fault('delay 50 ms', 'motion', dict.fromkeys(motion, edit(old(50)))),
-        Fault('contact 2 s', 'joint 2 4', {'torque': edit(push, pair, 0.3, 0.45)}),
-        Fault('contact half', 'joint 2 4', {'torque': edit(push, pair, 0.3, 0.8)}),
-        Fault('contact always', 'joint 2 4', {'torque': edit(push, pair)}),
-        Fault('mass x 3', 'panda_link4', heavier('panda_link4', 3.0)),
-        Fault('no motion', 'all', dict.fromkeys(log, edit(held))),
-        Fault('one joint moves', 'all but 1', dict.fromkeys(motion, edit(held, slice(1, 7)))),
-    ]
-    for signal in log:
-        unit = ('in Nmm', times(1e3)) if signal == 'torque' else ('in degrees', np.degrees)
-        jump = plus(5.0 if signal == 'torque' else 0.3)
-        edits = {
-            'sign': edit(times(-1.0), [3]),
-            'columns swapped': edit(flipped, pair),
-            'frozen always': edit(held, [3]),
-            'frozen 1 s': edit(held, [3], 0.4, 0.47),
-            'saturated': edit(clipped, [3]),
-            'offset jump': edit(jump, [3], 0.4),
-            'offset jump in test': edit(plus(5.0), [3], 0.85),
-            'NaN always': edit(NAN, [3]),
-            'NaN 1 s': edit(NAN, [3], 0.4, 0.47),
-            f'{unit[0]}, all': edit(unit[1]),
-            unit[0]: edit(unit[1], [3]),
-            'times 2': edit(times(2.0), [3]),
-        }
-        faults += faults_of(signal, f'{signal} 4', edits)
-    job = 'identify LOG@0:11 --validate LOG@11: --robot URDF --config DIR/identify_panda.yaml'
-    urdf = (DATA / 'models' / 'panda_wrist_ft.urdf').read_text()
-    return Setting(log, faults, {'identify': job}, urdf)
-
-
-SETTINGS = {'yoga': yoga, 'humanoid': humanoid, 'motion': motion, 'poses': poses, 'panda': panda}
-
-
-def run_job(words: list[str]) -> list[dict[str, str]]:
-    """Run the command; return code, subject and text of its findings, its error among them."""
-    from inertial_estimation.cli import main
-
-    out, errors = io.StringIO(), io.StringIO()
+def real(half: int, name: str, urdf: str, part: tuple[float, float], wrong: Any) -> Case:
+    """Return a part [s] of a real iCub's log."""
+    settings = EstimatorSettings.from_yaml(Path(__file__).parents[1] / 'config' / f'{name}.yaml')
+    robot = build_robot(settings, (streams.DATA / 'models' / urdf).read_text())
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, 'report.json')
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-            exit_code = main([*words, '--json', str(path)])
-        report = json.loads(path.read_text()) if path.exists() else {}
-    found = report.get('findings', [])
-    silent = report.get('silent', {}).items()
-    found += [{'code': 'silent', 'subject': name, 'text': why} for name, why in silent]
-    if exit_code:
-        found.append({'code': 'error', 'text': ' '.join(errors.getvalue().split()[2:])})
-    return [
-        {key: re.sub(r'\S*/tmp/\S*?(?=[\w.]+(@|: |$))', '', one.get(key, '')) for key in KEYS}
-        for one in found
-    ]
+        path = streams.DATA / name / 'setup07' / 'bag'
+        if 'yoga' in name:
+            path = Path(streams.write_log(Path(folder), streams.yoga_log(13.5, 65.0)))
+        log = open_log(path, robot, settings)
+    kept = np.flatnonzero(
+        (log.times - log.times[0] >= part[0]) & (log.times - log.times[0] < part[1])
+    )
+    return Case(robot, log.samples.take(kept), settings.contacts, wrong[half])
 
 
-def run_setting(setting: Setting, only: str) -> Iterator[tuple[Fault, str, list[dict[str, str]]]]:
-    """Yield fault, job and all its findings; the log without a fault comes first."""
-    for fault in [Fault('none', '', {}), *setting.faults]:
-        if fault.name != 'none' and only not in f'{fault.name} {fault.subject}':
-            continue
-        edits = {topic: change for topic, change in fault.edits.items() if topic != 'urdf'}
-        log = {topic: edits.get(topic, lambda s: s) for topic in setting.log}
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            path = write_log(
-                folder, {t: change(setting.log[t]) for t, change in log.items() if change}
-            )
-            (folder / 'robot.urdf').write_text((fault.edits.get('urdf') or str)(setting.urdf))
-            configs = {file.name: file.read_text() for file in (ROOT / 'config').glob('*.yaml')}
-            for file, text in (configs | dict(setting.files)).items():
-                (folder / file).write_text(text)
-            for job, text in setting.jobs.items():
-                text = text.replace('LOG', path).replace('URDF', 'DIR/robot.urdf')
-                yield fault, job, run_job(text.replace('DIR', name).split())
+def tool(half: int, name: str) -> Case:
+    """Return a wrist FT sensor with an accelerometer: in motion, or 30 still poses."""
+    if name == 'ntnu':
+        robot = Robot.from_urdf(TOOL.format(0.044, 0.9323, '-1.5708 1.5708 0'), imus=['imu'])
+        log = streams.ntnu_log('2-vibrations' if half else '1-baseline')
+        (t, F, *_), (s, raw, *_) = log['/fts/wrench'], log['/imu']
+        kept = (t >= s[0]) & (t <= s[-1]) & np.append(True, np.diff(t) > 0.0)
+        t, F = t[kept] - t[0], F[kept]
+        a = np.stack([np.interp(t + log['/fts/wrench'].seconds[0], s, c) for c in raw[:, 3:].T], 1)
+        a -= (-0.0359, 0.0873, 0.7562)
+    else:
+        robot = Robot.from_urdf(TOOL.format(0.052, 12.15 / 9.81, '0 0 0'), imus=['imu'])
+        rows = np.genfromtxt(streams.DATA / 'axia80_static' / 'poses60.csv', delimiter=',')[1:]
+        rows = rows[half::2]
+        R = np.array([pin.Quaternion(*r[[7, 4, 5, 6]]).matrix() for r in rows])
+        F = np.concatenate([rows[:, None, 8:11] @ R, rows[:, None, 11:] @ R], axis=2)[:, 0]
+        a, t = 9.81 * R[:, 2], np.arange(float(len(F)))
+    empty = np.zeros((len(t), 0))
+    samples = batch(t, empty, np.zeros((len(t), 1, 3)), a[:, None], F[:, None])
+    return Case(robot, samples, ('flange',), ('wrist_ft', 'imu', 'tool'))
 
 
-def head(finding: dict[str, str]) -> tuple[str, str, str]:
-    """Return a finding without its numbers."""
-    return finding['code'], finding['subject'], re.sub(r'[-+]?\d[\d.,e+-]*', '#', finding['text'])
+def arm(half: int, name: str) -> Case:
+    """Return an arm with efforts."""
+    if name == 'panda':
+        joints = [f'panda_joint{k}' for k in range(1, 8)]
+        text = mounted((streams.DATA / 'models' / 'panda_wrist_ft.urdf').read_text())
+        file, keys, base = 'panda_excitation/log.npz', ('position', 'torque'), 'panda_link0'
+        gains, first, stop = 1.0, 7.0 * half, 7.0 + 7.0 * half
+        pair, link = ('panda_joint4 panda_joint2', 'panda_joint6 panda_joint4')[half], 3 + half
+        wrong = pair, f'panda_link{link}'
+    else:
+        joints = [*(f'shoulder_{k}_joint' for k in ('pan', 'lift')), 'elbow_joint']
+        joints += [f'wrist_{k}_joint' for k in (1, 2, 3)]
+        text = (streams.DATA / 'ur10e' / 'ur10e.urdf').read_text()
+        file, keys, base = f'ur10e/fourier_{(30, 40)[half]}s_12h.npz', ('q', 'current'), 'world'
+        gains = np.array([14.87, 13.26, 11.13, 10.62, 11.03, 11.47])
+        first, stop = 6.0, 35.0
+        wrong = (
+            ('elbow_joint shoulder_lift_joint', 'wrist_1_joint elbow_joint')[half],
+            'forearm_link',
+        )
+    robot = Robot.from_urdf(text, fixed_link=base, ft_sensors=[], joints=joints)
+    with np.load(streams.DATA / file) as log:
+        t = log['t'] - log['t'][0]
+        kept = (t >= first) & (t < stop)
+        q, tau = (log[key][kept] for key in keys)
+    empty = np.zeros((len(q), 0, 3))
+    samples = batch(t[kept], q, empty, empty, np.zeros((len(q), 0, 6)), gains * tau)
+    return Case(robot, samples, (), wrong)
+
+
+CASES = {
+    'humanoid, 1 IMU': lambda half: humanoid(half, half, ('root_link',)),
+    'humanoid, 13 IMUs': lambda half: humanoid(half, 2 + half, IMUS),
+    'yoga': lambda half: real(half, 'icub_yoga_left', 'icub_v2_5.urdf',
+        ((0.0, 24.0), (24.0, 60.0))[half],
+        (('r_leg_ft', 'r_knee r_hip_roll', 'r_lower_leg'),
+         ('r_foot_ft', 'r_hip_pitch r_ankle_pitch', 'r_upper_leg'))),
+    'tipping': lambda half: real(half, 'icub_foot_tipping', 'icub_genova01.urdf', (0.0, 6.8),
+        (('r_leg_ft', 'r_knee r_hip_roll', 'r_lower_leg'), ('l_leg_ft', 'l_lower_leg'))),
+    'NTNU': lambda half: tool(half, 'ntnu'),
+    'Axia': lambda half: tool(half, 'axia'),
+    'Panda': lambda half: arm(half, 'panda'),
+    'UR10e': lambda half: arm(half, 'ur10e'),
+}  # fmt: skip
+
+
+def edited(samples: SampleBatch, name: str, column: Any, change: Any) -> SampleBatch:
+    """Return samples with some columns changed."""
+    values = getattr(samples, name).copy()
+    values[:, column] = change(values[:, column])
+    return replace(samples, **{name: values})
+
+
+def faults(case: Case, rng: np.random.Generator) -> Iterator[tuple[str, str, Robot, SampleBatch]]:
+    """Yield subject, kind, robot and samples of each fault."""
+    robot, x, t = case.robot, case.samples, 1e-9 * case.samples.stamp_ns
+    fts, imus = ([one.name for one in part] for part in (robot.ft_sensors, robot.imus))
+    joints, still = list(robot.joint_names), np.median(np.diff(t)) > 0.5
+    late: Any = lambda d: lambda F: np.stack([np.interp(t - d, t, c) for c in F.T], 1)  # noqa: E731
+    jump, axis = np.outer(t > t[0] + rng.uniform(0.3, 0.7) * np.ptp(t), streams.JUMP), np.eye(3)
+    wrenches: dict[str, Any] = {
+        'axes': streams.swapped, 'sign': lambda F: -F, 'gain': lambda F: 1.2 * F,
+        'unit': lambda F: F * np.repeat([1.0, 1e3], 3),
+    } | ({} if still else {
+        'delay': late(0.02), 'delay 50 ms': late(0.05), 'jump': lambda F: F + jump,
+        'drift': streams.drift, 'frozen': streams.held, 'saturated': streams.clipped,
+    })  # fmt: skip
+    for name in case.wrong:
+        if name in fts:
+            for kind, change in wrenches.items():
+                yield name, kind, robot, edited(x, 'ft_readings', fts.index(name), change)
+        elif name in imus:
+            k, fields = imus.index(name), ('proper_accelerations', 'angular_velocities')
+            for degrees in (90.0, 180.0):
+                R, turned = pin.exp3(np.radians(degrees) * axis[rng.integers(3)]), x
+                for field in fields:
+                    turned = edited(turned, field, k, lambda v, R=R: v @ R)
+                yield name, 'turned', robot, turned
+            for kind, change in (('bias', lambda a: a + np.array([0.3, 0.4, 0.0])),
+                                 ('unit', lambda a: a / streams.G)):  # fmt: skip
+                yield name, kind, robot, edited(x, fields[0], k, change)
+        elif ' ' in name:
+            i, j = (joints.index(one) for one in name.split())
+            for kind, change in (('sign', lambda q: -q), ('offset', lambda q: q + np.radians(5))):
+                yield joints[i], kind, robot, edited(x, 'positions', i, change)
+            pair = edited(x, 'positions', [i, j], lambda q: q[:, ::-1])
+            yield ' '.join(joints[k] for k in sorted((i, j))), 'exchanged', robot, pair
+            yield 'joint states', 'unit', robot, edited(x, 'positions', slice(None), np.degrees)
+        else:
+            parameters = robot.parameters.copy()
+            parameters[robot.link_names.index(name)] *= 2.0
+            yield name, 'mass', robot.with_parameters(parameters), x
+
+
+def effect(case: Case, robot: Robot, samples: SampleBatch) -> float:
+    """Return the rms change of torques, without joints of residual moments [Nm]."""
+    found = []
+    for one, wrong in ((case.robot, case.samples), (robot, samples)):
+        x = on_grid(wrong)
+        x = x.take(np.linspace(0, len(x) - 1, 200).round().astype(int))
+        estimate = WrenchEstimator(one, [Contact(frame) for frame in case.contacts]).batch(x)
+        moments = estimate.residuals[..., 3:].reshape(len(x), -1)
+        found.append(estimate.torques if one.joint_names else moments)
+    return float(np.nanmax(np.sqrt(np.nanmean((found[1] - found[0]) ** 2, axis=0))))
 
 
 def main() -> None:
-    """Print the table."""
+    """Print each fault, and how many are named."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--log', nargs='+', choices=SETTINGS, default=list(SETTINGS))
-    parser.add_argument('--only', default='', help='part of the names of the faults to run')
-    parser.add_argument('--json', type=Path, help='also write the findings')
-    chosen = parser.parse_args()
-    rows = []
-    for key in chosen.log:
-        usual: dict[str, set[tuple[str, str, str]]] = {}
-        for fault, job, found in run_setting(SETTINGS[key](), chosen.only):
-            if fault.name == 'none':
-                usual[job], new = set(map(head, found)), found
-            else:
-                new = [one for one in found if head(one) not in usual[job]]
-            rows.append({'log': key, 'fault': fault.name, 'of': fault.subject, 'job': job})
-            rows[-1]['found'] = new
-            texts = dict.fromkeys(f'{one["code"]} {one["subject"] or one["text"]}' for one in new)
-            names = ', '.join(text[:60] for text in texts) or '-'
-            sys.stdout.write(f'{key:9}{fault.name:21}{fault.subject:18}{job:9}{names}\n')
+    parser.add_argument('--half', type=int, choices=(0, 1), default=1)
+    parser.add_argument('--log', nargs='+', choices=CASES, default=list(CASES))
+    chosen, total = parser.parse_args(), Counter[str]()
+    for log in chosen.log:
+        case, counts = CASES[log](chosen.half), Counter[str]()
+        clean = ('', 'none', case.robot, case.samples)
+        for subject, kind, robot, samples in (clean, *faults(case, np.random.default_rng(9))):
+            named = find_faults(robot, samples, samples.ft_readings, case.contacts)
+            right = [one.subject == subject and one.kind.split()[0] == kind.split()[0]
+                     for one in named]  # fmt: skip
+            verdict = 'silent' if not named else 'first' if right[0] else 'wrong'
+            verdict = 'equal' if any(right[1:]) else verdict
+            size = effect(case, robot, samples) if subject else 0.0
+            counts[
+                'clean' if kind == 'none' else verdict if size > 0.15 else f'small, {verdict}'
+            ] += 1
+            names = '; '.join(f'{one.subject} {one.what}' for one in named)
+            sys.stdout.write(f'{log:18}{subject:30}{kind:12}{size:8.2f} Nm {verdict:7}{names}\n')
             sys.stdout.flush()
-    if chosen.json:
-        chosen.json.write_text(json.dumps(rows, indent=1))
+        total += counts
+    sys.stdout.write(f'{dict(total)}\n')
 
 
 if __name__ == '__main__':

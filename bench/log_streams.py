@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -210,41 +209,8 @@ def message(s: Stream, k: int, stamp: int) -> Any:
     )
 
 
-ALL = slice(None)
-DURING = 0.3, 0.5
-"""When passing faults last, as shares of the log."""
 JUMP = (15.0, -10.0, 12.0, 1.0, -1.5, 0.8)
 """An offset [N, Nm]."""
-FIRST, LAST = slice(0, 3), slice(3, 6)
-"""Forces and moments, or angular velocities and accelerations."""
-
-
-def edit(change: Edit, columns: Any = ALL, start: float = 0.0, stop: float = 1.0) -> Edit:
-    """Return a stream with columns, or joint positions, changed between two shares of the log."""
-
-    def edited(s: Stream) -> Stream:
-        chosen = [s.names.index(n) for n in columns] if isinstance(columns, tuple) else columns
-        values, (first, last) = s.values.copy(), (round(x * len(s.values)) for x in (start, stop))
-        part = np.ix_(np.arange(first, last), np.arange(values.shape[1])[chosen])
-        values[part] = change(values[part])
-        return s._replace(values=values)
-
-    return edited
-
-
-def late(seconds: float) -> Edit:
-    """Return a stream whose stamps are too late."""
-    return lambda s: s._replace(seconds=s.seconds + seconds)
-
-
-def times(factor: float) -> Edit:
-    """Return values of another unit or sign."""
-    return lambda values: factor * values
-
-
-def plus(*offset: float) -> Edit:
-    """Return values with an offset."""
-    return lambda values: values + np.array(offset)
 
 
 def drift(values: Array) -> Array:
@@ -252,55 +218,17 @@ def drift(values: Array) -> Array:
     return np.asarray(values + np.outer(np.linspace(0, 1, len(values)), JUMP))
 
 
-def old(samples: int) -> Edit:
-    """Return values that are some samples old."""
-    return lambda values: np.roll(values, samples, axis=0)
-
-
 def held(values: Array) -> Array:
-    """Return the first row again and again."""
-    return np.repeat(values[:1], len(values), axis=0)
+    """Return the first known row again and again."""
+    known = np.isfinite(values).all(axis=1).argmax()
+    return np.repeat(values[known : known + 1], len(values), axis=0)
 
 
 def clipped(values: Array) -> Array:
     """Return values clipped to the middle 60 % of their quantiles."""
-    return np.clip(values, *np.quantile(values, [0.2, 0.8], axis=0))
+    return np.clip(values, *np.nanquantile(values, [0.2, 0.8], axis=0))
 
 
 def swapped(values: Array) -> Array:
     """Return vectors with x for y."""
     return values.reshape(len(values), -1, 3)[:, :, [1, 0, 2]].reshape(values.shape)
-
-
-def turned(degrees: float) -> Edit:
-    """Return vectors in axes turned about x."""
-    R = pin.AngleAxis(np.radians(degrees), np.array([1.0, 0.0, 0.0])).matrix()
-    return lambda values: (values.reshape(len(values), -1, 3) @ R).reshape(values.shape)
-
-
-def flipped(values: Array) -> Array:
-    """Return two columns exchanged."""
-    return values[:, ::-1]
-
-
-def heavier(link: str, factor: float) -> dict[str, Edit | None]:
-    """Return the fault of a URDF with another mass of a link."""
-    pattern = re.compile(f'(<link name="{link}">.*?<mass value=")([^"]*)', re.DOTALL)
-    return {'urdf': lambda text: pattern.sub(lambda m: f'{m[1]}{factor * float(m[2])}', text, 1)}
-
-
-NAN = times(np.nan)
-
-
-def joint_edits(n_joints: int, one: str, other: str) -> dict[str, Edit | None]:
-    """Return faults of joint states."""
-    return {
-        'columns swapped': edit(flipped, (one, other)),
-        'sign': edit(times(-1.0), (other,)),
-        'frozen': edit(held, (other,), 0.35, 0.6),
-        'in degrees': edit(np.degrees, slice(n_joints)),
-        'delay 0.1 s': late(0.1),
-        'zero off by 0.2 rad': edit(plus(0.2), (other,)),
-        'joint missing': edit(NAN, (other,)),
-        'topic missing': None,
-    }

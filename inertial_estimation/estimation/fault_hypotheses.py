@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations, permutations, product
 from typing import Any, NamedTuple
 
@@ -29,8 +30,8 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import cross, hat
 from inertial_estimation.sample import SampleBatch, SensorState
 
-PERIOD, WINDOW = 0.01, 0.15
-"""Of the samples that are compared, and of the filter that all signals pass alike [s]."""
+PERIOD, WINDOW, MAX_SECONDS = 0.01, 0.15, 600.0
+"""Of samples that are compared, of the filter of all signals, and how much of a log [s]."""
 MAX_SAMPLES, SCREENED, MAX_TESTS = 200, 50, 8
 """Instants of the final scores, and of the first ones of corrections of the motion."""
 CORRELATION = 0.3
@@ -136,12 +137,13 @@ def on_grid(samples: SampleBatch) -> SampleBatch:
 
     raw = {name: resampled(value) for name, value in values.items()}
     q, w = raw['positions'], raw['angular_velocities']
+    found: dict[str, Any] = {name: smooth(value) for name, value in raw.items()}
     return SampleBatch(
         stamp_ns=(samples.stamp_ns[0] + 1e9 * grid).astype(np.int64),
         velocities=smooth(q, 1),
         accelerations=smooth(q, 2),
         angular_accelerations=smooth(w, 1),
-        **{name: smooth(value) for name, value in raw.items()},
+        **found,
     )
 
 
@@ -336,7 +338,7 @@ class FaultSearch:
         self.still = bool(n < 2 or np.diff(self.grid.stamp_ns[:2])[0] > 2e9 * PERIOD)
         # A late effort is no fault: it is filtered more than positions are.
         self.rates = np.zeros_like(self.grid.positions)
-        if not self.still:
+        if not self.still and self.grid.efforts is not None:
             self.rates = np.gradient(self.grid.efforts, PERIOD, axis=0)
         first, last = (0, n - 1) if self.still else (margin, n - 1 - margin)
         self.rows = self._rows(first, last, MAX_SAMPLES)
@@ -400,7 +402,8 @@ class FaultSearch:
     def linear(self, columns: dict[int, Array], fit: Fit | None = None) -> tuple[Array, Array]:
         """Fit r - C x over all equations; columns C (n, k, p); return x and mean squares."""
         fit = fit or self.null
-        squares, x = fit.squares(), np.empty(0)
+        squares: Array = fit.squares()
+        x: Array = np.empty(0)
         used = (self.weights > 0.0) & np.isfinite(squares)
         freed = {b: fit.free(b, C) for b, C in columns.items() if used[b]}
         for _ in range(3 if freed else 0):
@@ -408,7 +411,7 @@ class FaultSearch:
             for b, C in freed.items():
                 weight = self.weights[b] / max(1, len(C)) / (squares[b] + self.floors[b])
                 A, y = A + weight * C.T @ C, y + weight * C.T @ fit.raw[b]
-            x = np.linalg.lstsq(A, y, rcond=1e-9)[0]
+            x = np.asarray(np.linalg.lstsq(A, y, rcond=1e-9)[0], dtype=np.float64)
             for b, C in freed.items():
                 squares[b] = _mean_square(fit.raw[b] - C @ x)
         return x, squares
@@ -449,8 +452,8 @@ class FaultSearch:
             ):  # fmt: skip
                 x, squares = self.linear({b: L @ columns for b, L in slopes.items()})
                 gain = 1.0 / (1.0 + x[0]) if len(x) and x[0] != -1.0 else np.nan
-                if 1.0 / MAX_GAIN < gain < MAX_GAIN:
-                    yield Test(sensor.name, f'gain{what}', gain, '1', self.each, squares)
+                if not what and 1.0 / MAX_GAIN < gain < MAX_GAIN:
+                    yield Test(sensor.name, 'gain', gain, '1', self.each, squares)
                 for size in (unit for unit in UNITS if 0.7 < gain / unit < 1.4):
                     readings = F[:, s] + (1.0 / size - 1.0) * columns[..., 0]
                     squares = self.with_readings(s, readings)
@@ -526,6 +529,12 @@ class FaultSearch:
             )
 
         return change
+
+    def _with_offset(self, unit: Array, offset: Array) -> Change:
+        return self._of_joints(1.0, offset[0] * unit)
+
+    def _with_turn(self, k: int, turn: Array) -> Change:
+        return self._of_imu(k, pin.exp3(turn))
 
     def _late(self, names: Sequence[str], delay: float, k: int | None = None) -> Change:
         """Return the change to values that were measured later; k: one column."""
@@ -603,25 +612,25 @@ class FaultSearch:
             x, squares = self.linear({b: -S[..., None] for b, S in slopes[j].items()}, near)
             if len(x):
                 screened.append((self.score(squares, self.each, base), j, x))
-        rated = []
-        for *what, price, change in [*self.motion_changes(), *self._signs(slopes, near)]:
+        rated: list[tuple[float, Any, float, Change]] = []
+        for change_of in (*self.motion_changes(), *self._signs(slopes, near)):
+            price, change = change_of[4:]
             squares = self._fit(change, self.few).squares()
-            rated.append((self.score(squares, price, base), what, price, change))
+            rated.append((self.score(squares, price, base), change_of[:4], price, change))
         rated.sort(key=lambda one: -one[0])
-        for _, what, price, change in rated[:MAX_TESTS]:
-            yield Test(*what, price, self._fit(change, self.rows).squares())
+        for _, (subject, kind, size, unit), price, change in rated[:MAX_TESTS]:
+            squares = self._fit(change, self.rows).squares()
+            yield Test(subject, kind, size, unit, price, squares)
         for _, j, x in sorted(screened, key=lambda one: -one[0])[:3]:
-            found, fit = self.refined(x, lambda d, j=j: self._of_joints(1.0, d[0] * one[j]))
+            found, fit = self.refined(x, partial(self._with_offset, one[j]))
             size = float(np.degrees(-found[0]))
             yield Test(self.robot.joint_names[j], 'offset', size, 'deg', self.each, fit.squares())
         for k, imu in enumerate(self.robot.imus):
-            bias, fit = self.refined(
-                np.zeros(3), lambda d, k=k: self._of_imu(k, np.eye(3), bias=d)
-            )
+            bias, fit = self.refined(np.zeros(3), partial(self._of_imu, k, np.eye(3)))
             size = float(np.linalg.norm(bias))
             yield Test(imu.name, 'bias', size, 'm/s^2', 3 * self.each, fit.squares())
             for start in self._starts(k):
-                turn, fit = self.refined(start, lambda d, k=k: self._of_imu(k, pin.exp3(d)))
+                turn, fit = self.refined(start, partial(self._with_turn, k))
                 angle = float(np.degrees(np.linalg.norm(pin.log3(pin.exp3(turn)))))
                 yield Test(imu.name, 'turned', angle, 'deg', 3 * self.each, fit.squares())
 
@@ -708,6 +717,8 @@ def find_faults(
     """
     held = [frame for frame in (robot.fixed_frame, *touched) if frame][:1]
     grounds = {robot.submodel_of(frame): robot.frame(frame)[0] for frame in held}
+    early = np.flatnonzero(samples.stamp_ns - samples.stamp_ns[0] < 1e9 * MAX_SECONDS)
+    samples, readings = samples.take(early), readings[early]
     positions = samples.positions.copy()
     if samples.joint_states is not None:
         positions[samples.joint_states == SensorState.ASSUMED] = np.nan
@@ -751,7 +762,7 @@ def _matters(fault: Fault) -> bool:
     """Return true if a fault is larger than what sensors and models usually have."""
     kind, size = fault.kind.split()[0], fault.size
     if kind == 'gain':
-        return abs(np.log(size)) > np.log(LEAST['gain'])
+        return bool(abs(np.log(size)) > np.log(LEAST['gain']))
     if kind == 'offset' and abs(size) > MAX_OFFSET:
         return False
     return not abs(size) < LEAST.get(kind, 0.0)
