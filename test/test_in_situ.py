@@ -204,6 +204,19 @@ def test_bias_of_the_accelerometer(rng):
     np.testing.assert_allclose(found.in_wrench(MATRIX)[0], expected, atol=1e-8)
 
 
+def test_bias_that_is_not_subtracted_is_in_the_deviations():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        g = directions(rng, 200)
+        readings = wrenches(g) + rng.normal(size=(200, 6)) * NOISE
+        found = in_situ_offset(
+            readings, -g + 0.02 + 0.03 * rng.normal(size=g.shape), matrix=np.eye(6)
+        )
+        assert not found.bias.any()
+        # Of a body of 2.9 kg.
+        assert (np.abs(found.offset) < 3.0 * np.sqrt(np.diagonal(found.covariance))).all()
+
+
 def test_gains_that_differ_by_a_percent_are_no_bias(rng):
     """In a few poses that are held; the error of a pose is the same in all of its samples."""
     ratios = []

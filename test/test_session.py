@@ -7,13 +7,15 @@ The oracle of gravity at a sensor is Pinocchio's forward kinematics of the URDF.
 and topics, in `ros/test_calibration_session`.
 """
 
+from argparse import Namespace
+
 import numpy as np
 import pytest
 from consistent_readings import ConsistentReadings, random_motion
 from hanging_body import GRAVITY, MATRIX, NOISE, OFFSET, counts, wrenches
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
-from inertial_estimation.calibration.calibration_file import SensorCalibration
+from inertial_estimation.calibration.calibration_file import SensorCalibration, read
 from inertial_estimation.calibration.in_situ_offset import MOVING, NOT_FINITE
 from inertial_estimation.calibration.session import (
     CONTACT,
@@ -28,8 +30,10 @@ from inertial_estimation.calibration.session import (
     Reading,
     Session,
 )
-from inertial_estimation.errors import ModelError, NameNotFound
+from inertial_estimation.cli.calibrate_body import _finish_offset as finish_offset
+from inertial_estimation.errors import CalibrationError, ModelError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.findings import Level
 from inertial_estimation.model.robot import Robot
 
 RATE = 100
@@ -133,6 +137,25 @@ def test_following_the_suggestions_gives_an_offset_without_touched_poses(body):
     body.touch = np.zeros(6)
     body.go_through(found.update, AROUND[:1])
     assert found.offset.kept[-1]
+
+
+def test_touches_in_half_of_the_poses_do_not_complete_a_session(body, rng, tmp_path):
+    found = Session(WORKSHOP.matrix)
+    for k, gravity in enumerate(AROUND):
+        body.touch = (k % 2) * rng.normal(0.0, [5.0] * 3 + [0.5] * 3)
+        body.go_through(found.update, [gravity])
+    errors = found.offset.findings(WORKSHOP.matrix, '')
+    assert 'disturbed' in {one.code for one in errors if one.level == Level.ERROR}
+    assert found.lacking
+    # Ended by hand, it is not written unless that is insisted on.
+    chosen = Namespace(out=tmp_path / 'foot.yaml', accept=False, json=None, calibration=None,
+                       robot_name='', ft='foot', temperature=np.nan)  # fmt: skip
+    with pytest.raises(CalibrationError):
+        finish_offset(chosen, found.offset, WORKSHOP, '2026-11-25', {})
+    assert not chosen.out.exists()
+    chosen.accept = True
+    finish_offset(chosen, found.offset, WORKSHOP, '2026-11-25', {})
+    assert 'accepted' in str(read(chosen.out)[1]['foot'].provenance[-1].notes)
 
 
 def test_contacts_and_dead_channels_are_reported(body):

@@ -337,8 +337,11 @@ def rest_samples(
     else:
         bias, deviations = accelerometer_bias(accelerations[finite])
         beyond = np.abs(bias) > np.maximum(BIAS_DEVIATIONS * deviations, MIN_BIAS)
-        if not ((deviations < MAX_BIAS_DEVIATION).all() and beyond.any()):
-            bias, deviations = np.zeros(3), np.zeros(3)
+        known = bool((deviations < MAX_BIAS_DEVIATION).all())
+        if not (known and beyond.any()):
+            # What is not subtracted may be there.
+            deviations = np.hypot(bias, deviations) if known else np.zeros(3)
+            bias = np.zeros(3)
     sizes = np.linalg.norm(accelerations - bias, axis=1)
     gravity = float(np.median(sizes[finite]))
     if abs(gravity - GRAVITY) > MAX_GRAVITY_ERROR * GRAVITY:
