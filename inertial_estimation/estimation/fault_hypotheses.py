@@ -3,11 +3,9 @@
 """
 Name the fault of a log: hypotheses, tested by how well each explains all residuals at once.
 
-The equations are the balances of the submodels [T 4.16], joint torques against efforts [T 4.23],
-and each IMU against its prediction from another source [T 4.2, 4.4]. Constant FT offsets are free
-in each of them, friction and drive inertia in those of torques. A hypothesis corrects the log by a
-few parameters. Its score is the gain in log likelihood, with the variance of each equation free,
-less half the logarithm of the number of independent samples for each parameter.
+A hypothesis corrects the log by a few parameters. Its score is the gain in log likelihood of the
+`fault_equations`, with the variance of each equation free, less half the logarithm of the number
+of independent samples for each parameter.
 """
 
 from __future__ import annotations
@@ -20,18 +18,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from scipy.signal import savgol_filter
 
 from inertial_estimation.arrays import Array, Indices
-from inertial_estimation.estimation.sensor_residuals import predicted_imus
-from inertial_estimation.model.link_motions import Poses, link_motions, poses_in_parents
-from inertial_estimation.model.regressor import free_sides, joint_axis, poses_in_root
+from inertial_estimation.estimation.fault_equations import (
+    PERIOD,
+    Fit,
+    equations,
+    mean_square,
+    motion_sources,
+    on_grid,
+)
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.spatial import cross, hat
 from inertial_estimation.sample import SampleBatch, SensorState
 
-PERIOD, WINDOW, MAX_SECONDS = 0.01, 0.15, 600.0
-"""Of samples that are compared, of the filter of all signals, and how much of a log [s]."""
+MAX_SECONDS = 600.0
+"""Of a log that are looked at [s]."""
 MAX_SAMPLES, SCREENED, MAX_TESTS = 200, 50, 8
 """Instants of the final scores, and of the first ones of corrections of the motion."""
 CORRELATION = 0.3
@@ -86,224 +87,6 @@ class Fault(NamedTuple):
     def what(self) -> str:
         """Kind and size."""
         return self.kind if np.isnan(self.size) else f'{self.kind} {self.size:.3g} {self.unit}'
-
-
-class Equation(NamedTuple):
-    """One kind of equations, three or one at each instant: value minus measured is zero."""
-
-    kind: str
-    value: Array
-    """Shape (n, k)."""
-    measured: Array
-    loads: dict[int, Array]
-    """Slopes of the measured part by the readings of FT sensors, (n, k, 6)."""
-    links: dict[int, Array]
-    """Share of each link in the value, (n, k)."""
-    nuisance: Array
-    """Columns that are free, (n, k, p)."""
-    touched: bool
-    """A contact may act."""
-    name: str = ''
-
-
-def on_grid(samples: SampleBatch) -> SampleBatch:
-    """Return all signals at even times, through one filter; few still poses as they are."""
-    t = 1e-9 * (samples.stamp_ns - samples.stamp_ns[0])
-    names = ('positions', 'angular_velocities', 'proper_accelerations', 'ft_readings')
-    efforts = samples.positions * np.nan if samples.efforts is None else samples.efforts
-    values = {name: getattr(samples, name) for name in names} | {'efforts': efforts}
-    if len(t) < 2 or np.median(np.diff(t)) > WINDOW:
-        return replace(samples, **values)
-    grid = np.arange(0.0, t.max(), PERIOD)
-    n, window = len(grid), 2 * round(0.5 * WINDOW / PERIOD) + 1
-
-    def resampled(array: Array) -> Array:
-        columns = array.reshape(len(array), -1)
-        found = np.full((n, columns.shape[1]), np.nan)
-        for k, column in enumerate(columns.T):
-            known = np.flatnonzero(np.isfinite(column))
-            if len(known) > 1:
-                found[:, k] = np.interp(grid, t[known], column[known])
-                after = np.clip(np.searchsorted(t[known], grid), 1, len(known) - 1)
-                found[t[known][after] - t[known][after - 1] > WINDOW, k] = np.nan
-        return found.reshape(n, *array.shape[1:])
-
-    def smooth(array: Array, order: int = 0) -> Array:
-        if not array.size:
-            return array
-        return np.asarray(
-            savgol_filter(array, window, 3, deriv=order, delta=PERIOD, axis=0, mode='nearest')
-        )
-
-    raw = {name: resampled(value) for name, value in values.items()}
-    q, w = raw['positions'], raw['angular_velocities']
-    found: dict[str, Any] = {name: smooth(value) for name, value in raw.items()}
-    return SampleBatch(
-        stamp_ns=(samples.stamp_ns[0] + 1e9 * grid).astype(np.int64),
-        velocities=smooth(q, 1),
-        accelerations=smooth(q, 2),
-        angular_accelerations=smooth(w, 1),
-        **found,
-    )
-
-
-def equations(
-    robot: Robot,
-    x: SampleBatch,
-    effort_rates: Array,
-    touched: frozenset[int],
-    grounds: dict[int, int],
-) -> list[Equation]:
-    """
-    Return all equations of samples; effort_rates (n, n_joints).
-
-    touched: links at which a contact may act; grounds: links that hold a submodel.
-    """
-    poses, n = poses_in_parents(robot, x.positions), len(x)
-    motions, inertias = link_motions(robot, x, poses, _sources(robot)), robot.parameters[:, None]
-    w, dw, a = (np.array(part) for part in zip(*motions, strict=True))
-    m, mc, inertia = inertias[..., :1], inertias[..., 1:4], _matrix(robot.parameters[:, 4:])
-    # The net wrench of each link [T 4.9].
-    forces = m * a + cross(dw, mc) + cross(w, cross(w, mc))
-    moments = dw @ inertia + cross(w, w @ inertia) + cross(mc, a)
-    efforts, found = x.efforts, []
-    assert efforts is not None
-    for s, submodel in enumerate(robot.submodels):
-        placed = poses_in_root(robot, submodel, poses)
-        R, p = (np.array(part) for part in zip(*(placed[k] for k in submodel.links)))
-        f, t = (one[list(submodel.links)][..., None] for one in (forces, moments))
-        f, t = (R @ f)[..., 0], (R @ t)[..., 0]
-        wrenches = np.concatenate([f, t + cross(p, f)], axis=2)
-        links = dict(zip(submodel.links, wrenches, strict=True))
-        at: dict[int, int] = {}
-        loads: dict[int, Array] = {}
-        for f in submodel.sensors:
-            sensor = robot.ft_sensors[f]
-            if f == submodel.root_sensor:
-                at[f], sign, child = submodel.root, -sensor.direction, placed[submodel.root]
-            else:
-                at[f], sign, above = sensor.parent, sensor.direction, placed[sensor.parent]
-                child = _joined(above, poses[sensor.child])
-            H = sensor.child_H_sensor
-            loads[f] = sign * _transform(_joined(child, Poses(H[None, :3, :3], H[None, :3, 3])))
-        ground = grounds.get(s, -1)
-        if ground < 0 and loads:
-            for kind, axes in (('force', slice(3)), ('moment', slice(3, 6))):
-                own = {k: wrench[:, axes] for k, wrench in links.items()}
-                value = np.sum(list(own.values()), axis=0)
-                slopes = {f: load[:, axes] for f, load in loads.items()}
-                none = np.zeros((n, 3, 0))
-                found.append(
-                    Equation(kind, value, np.zeros((n, 3)), slopes, own, none,
-                             not touched.isdisjoint(submodel.links),
-                             submodel.name)
-                )  # fmt: skip
-        for side in free_sides(robot, submodel, ground):
-            measured = efforts[:, side.joint, None]
-            if np.isfinite(measured).sum() < 2:
-                continue
-            axis = side.sign * joint_axis(placed[side.child], robot.links[side.child].motion)
-            own = {k: np.sum(axis * links[k], axis=1)[:, None] for k in side.links}
-            slopes = {
-                f: np.einsum('ni,nij->nj', axis, load)[:, None]
-                for f, load in loads.items()
-                if at[f] in side.links
-            }
-            v = x.velocities[:, side.joint]
-            free = np.column_stack([
-                np.ones(n), v, np.tanh(v / EPSILON), x.accelerations[:, side.joint],
-                effort_rates[:, side.joint],
-            ])[:, None]  # fmt: skip
-            value = np.sum(list(own.values()), axis=0)
-            found.append(Equation('torque', value, measured, slopes, own, free,
-                                  not touched.isdisjoint(side.links),
-                                  robot.joint_names[side.joint]))  # fmt: skip
-    none = np.zeros((n, 3, 0))
-    for kind, predicted, readings in zip(
-        ('gyroscope', 'accelerometer'), predicted_imus(robot, x),
-        (x.angular_velocities, x.proper_accelerations), strict=True,
-    ):  # fmt: skip
-        found += [
-            Equation(kind, predicted[:, k], readings[:, k], {}, {}, none, False, imu.name)
-            for k, imu in enumerate(robot.imus)
-            if np.isfinite(predicted[:, k]).any()
-        ]
-    g = float(np.linalg.norm(robot.gravity))
-    sizes = np.linalg.norm(x.proper_accelerations, axis=2)
-    found += [
-        Equation('gravity', np.full((n, 1), g), sizes[:, k, None], {}, {}, none[:, :1], False,
-                 imu.name)
-        for k, imu in enumerate(robot.imus)
-    ]  # fmt: skip
-    return found
-
-
-def _sources(robot: Robot) -> list[int]:
-    """Return the IMUs that the motion is from: whole ones, else accelerometers."""
-    kinds = [imu.measures for imu in robot.imus]
-    best = 'both' if 'both' in kinds else 'accelerometer'
-    return [k for k, kind in enumerate(kinds) if kind == best]
-
-
-def _joined(outer: Poses, inner: Poses) -> Poses:
-    """Return the poses of a frame in a frame."""
-    origins = outer.origins + (outer.rotations @ inner.origins[..., None])[..., 0]
-    return Poses(outer.rotations @ inner.rotations, origins)
-
-
-def _transform(pose: Poses) -> Array:
-    """Return the matrices that move wrenches, (n, 6, 6)."""
-    X = np.zeros((len(pose.origins), 6, 6))
-    X[:, :3, :3] = X[:, 3:, 3:] = pose.rotations
-    X[:, 3:, :3] = hat(pose.origins) @ pose.rotations
-    return X
-
-
-def _matrix(inertias: Array) -> Array:
-    """Return matrices of Ixx, Ixy, Iyy, Ixz, Iyz, Izz, (n, 3, 3)."""
-    return inertias[:, [0, 1, 3, 1, 2, 4, 3, 4, 5]].reshape(-1, 3, 3)
-
-
-class Fit:
-    """The residuals of equations, without what is free in them."""
-
-    def __init__(self, found: Sequence[Equation], readings: Array) -> None:
-        self.equations, self.readings = found, readings
-        self.raw: list[Array] = []
-        self.whole: list[Array] = []
-        self.kept: list[Array] = []
-        self.bases: list[Array] = []
-        for one in found:
-            r = one.value - one.measured - sum(
-                ((L @ readings[:, f, :, None])[..., 0] for f, L in one.loads.items()),
-                start=np.zeros_like(one.value),
-            )  # fmt: skip
-            columns = np.concatenate([*one.loads.values(), one.nuisance], axis=2)
-            known = np.isfinite(r).all(axis=1) & np.isfinite(columns).all(axis=(1, 2))
-            flat = columns[known].reshape(known.sum() * columns.shape[1], columns.shape[2])
-            norms = np.linalg.norm(flat, axis=0)
-            flat = flat[:, norms > 0.0] / norms[norms > 0.0]
-            values, vectors = np.linalg.eigh(flat.T @ flat)
-            usable = values > 1e-8 * max(1.0, values.max(initial=0.0))
-            self.bases.append(flat @ (vectors[:, usable] / np.sqrt(values[usable])))
-            self.kept.append(known)
-            self.whole.append(r)
-            self.raw.append(self.free(len(self.raw), r))
-
-    def free(self, b: int, values: Array) -> Array:
-        """Return values (n, k, ...) of equations b without what is free in them, flat."""
-        flat = values[self.kept[b]]
-        flat = flat.reshape(flat.shape[0] * flat.shape[1], *flat.shape[2:])
-        Q = self.bases[b]
-        return np.asarray(flat - Q @ (Q.T @ flat))
-
-    def squares(self) -> Array:
-        """Return the mean squared residual of each kind of equations."""
-        return np.array([_mean_square(r) for r in self.raw])
-
-
-def _mean_square(values: Array) -> float:
-    return float(np.mean(values**2)) if values.size else np.nan
 
 
 class Test(NamedTuple):
@@ -367,13 +150,13 @@ class FaultSearch:
         """Return the squared error of equations that is no fault."""
         one = self.null.equations[b]
         share = TOUCHED_SHARE if one.touched else FLOOR_SHARE
-        signal = _mean_square(self.null.free(b, one.value))
+        signal = mean_square(self.null.free(b, one.value))
         if one.touched:  # all that the sensors feel may be a contact
-            signal = max(signal, _mean_square(self.null.free(b, one.value - self.null.whole[b])))
-        whole = _mean_square(one.value[self.null.kept[b]]) if one.loads else 0.0
+            signal = max(signal, mean_square(self.null.free(b, one.value - self.null.whole[b])))
+        whole = mean_square(one.value[self.null.kept[b]]) if one.loads else 0.0
         if one.kind == 'moment':  # the force comes right before
             force = self.null.equations[b - 1].value[self.null.kept[b]]
-            whole += LEVER**2 * _mean_square(force)
+            whole += LEVER**2 * mean_square(force)
         shares = share**2 * np.nan_to_num(signal) + MASS_ERROR**2 * np.nan_to_num(whole)
         return float(FLOORS[one.kind] ** 2 + shares)
 
@@ -413,7 +196,7 @@ class FaultSearch:
                 A, y = A + weight * C.T @ C, y + weight * C.T @ fit.raw[b]
             x = np.asarray(np.linalg.lstsq(A, y, rcond=1e-9)[0], dtype=np.float64)
             for b, C in freed.items():
-                squares[b] = _mean_square(fit.raw[b] - C @ x)
+                squares[b] = mean_square(fit.raw[b] - C @ x)
         return x, squares
 
     def with_readings(self, s: int, readings: Array) -> Array:
@@ -422,7 +205,7 @@ class FaultSearch:
         for b, one in enumerate(self.null.equations):
             if s in one.loads and self.weights[b] > 0.0:
                 moved = (one.loads[s] @ change[..., None])[..., 0]
-                squares[b] = _mean_square(self.null.raw[b] - self.null.free(b, moved))
+                squares[b] = mean_square(self.null.raw[b] - self.null.free(b, moved))
         return squares
 
     def ft_hypotheses(self) -> Iterator[Test]:
@@ -486,12 +269,12 @@ class FaultSearch:
             yield Test(f'{one} {other}', 'exchanged', np.nan, '', self.each, squares)
 
     def link_hypotheses(self) -> Iterator[Test]:
-        """Yield other masses of links."""
+        """Yield other masses of links, by FT sensors: efforts have unknown gains."""
         for k, link in enumerate(self.robot.links):
             columns = {
                 b: -one.links[k][..., None]
                 for b, one in enumerate(self.null.equations)
-                if k in one.links
+                if k in one.links and one.loads
             }
             x, squares = self.linear(columns)
             if len(x) and x[0] > -1.0:
@@ -590,7 +373,7 @@ class FaultSearch:
             for b, r in enumerate(fit.raw):
                 if self.weights[b] and len(r) and all(len(one.raw[b]) == len(r) for one in moved):
                     C = np.array([(one.raw[b] - r) / EPSILON for one in moved]).T
-                    size = _mean_square(r) + self.floors[b]
+                    size = mean_square(r) + self.floors[b]
                     weight = self.weights[b] / max(1, len(r)) / size
                     A, y = A + weight * C.T @ C, y + weight * C.T @ r
             x = x - np.linalg.lstsq(A, y, rcond=1e-9)[0]
@@ -647,7 +430,7 @@ class FaultSearch:
             steps = {i: -2.0 * q[:, i]} if i == j else {i: q[:, j] - q[:, i], j: q[:, i] - q[:, j]}
             for b in set().union(*(slopes[k] for k in steps)):
                 step = sum(d[:, None] * slopes[k].get(b, 0.0) for k, d in steps.items())
-                squares[b] = _mean_square(near.raw[b] + near.free(b, np.asarray(step)))
+                squares[b] = mean_square(near.raw[b] + near.free(b, np.asarray(step)))
             rated.append((self.score(squares, 0.0, base), i, j))
         price = float(np.log(max(1, len(moves)) ** 2 / 2))
         most = 2 * MAX_TESTS if len(rated) > 6 * MAX_TESTS else len(rated)
@@ -731,7 +514,7 @@ def find_faults(
     known = replace(
         samples, positions=positions, angular_velocities=rates[0], angular_accelerations=rates[1]
     )
-    if len(samples) < MIN_KNOWN or not (robot.fixed_frame or _sources(robot)):
+    if len(samples) < MIN_KNOWN or not (robot.fixed_frame or motion_sources(robot)):
         return []
     found = list(_repeated(robot, known, readings))
     search = FaultSearch(robot, known, readings, places, grounds)
