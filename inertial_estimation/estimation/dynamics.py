@@ -49,7 +49,6 @@ class Dynamics:
         self._q_rows = np.array([position_of[row] for row in self._v_rows.tolist()], dtype=np.intp)
         self._linear = forest.top_rows[: len(sources), :3].ravel()
         self._angular = forest.top_rows[: len(sources), 3:].ravel()
-        self._many: tuple[Array, ...] = ()
         self.q = pin.neutral(forest.model)
         """Positions of the forest in the last `run`, shape (nq,); `v` and `a` likewise, (nv,)."""
         self.v = np.zeros(forest.model.nv)
@@ -69,23 +68,19 @@ class Dynamics:
         self._compute(self.q, self.v, self.a, sample.positions)
 
     def run_many(self, samples: SampleBatch) -> tuple[Array, Array, Array]:
-        """
-        Return tau (n, nv), poses (n, n_supports, 4, 3), jacobian (n, 6, n_joints) of many.
-
-        The next call overwrites them.
-        """
+        """Return tau (n, nv), poses (n, n_supports, 4, 3), jacobian (n, 6, n_joints) of many."""
         n = len(samples)
         q, v, a = (np.tile(x, (n, 1)) for x in (self.q, self.v, self.a))
         self._write(samples, q, v, a)
-        if not self._many or len(self._many[0]) != n:
-            # Fresh memory would cost a fifth of the time.
-            now = self.tau, self.poses, self.jacobian
-            self._many = tuple(np.empty((n, *x.shape)) for x in now)
-        tau, poses, jacobian = self._many
-        rows = zip(q, v, a, np.ascontiguousarray(samples.positions), *self._many)
-        for *given, own_tau, own_poses, own_jacobian in rows:
-            self._compute(*given)
-            own_tau[:], own_poses[:], own_jacobian[:] = self.tau, self.poses, self.jacobian
+        positions = np.ascontiguousarray(samples.positions)
+        tau, poses, jacobian = (
+            np.empty((n, *x.shape)) for x in (self.tau, self.poses, self.jacobian)
+        )
+        for i in range(n):
+            self._compute(q[i], v[i], a[i], positions[i])
+            tau[i] = self.tau
+            poses[i] = self.poses
+            jacobian[i] = self.jacobian
         return tau, poses, jacobian
 
     def _write(self, sample: Sample | SampleBatch, q: Array, v: Array, a: Array) -> None:

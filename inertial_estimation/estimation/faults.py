@@ -194,9 +194,13 @@ def alike(*masks: Mask) -> Iterator[tuple[list[Mask], Indices]]:
     """Group the instants at which all masks (n, ...) are equal; yields their rows (...)."""
     flags = np.concatenate(masks, axis=1)
     borders = np.cumsum([mask.shape[1] for mask in masks])[:-1]
+    packed = np.packbits(flags, axis=1)
     groups: dict[bytes, list[int]] = {}
-    for k, row in enumerate(np.packbits(flags, axis=1)):
-        groups.setdefault(row.tobytes(), []).append(k)
+    if (packed == packed[:1]).all():
+        groups[b''] = list(range(len(packed)))
+    else:
+        for k, row in enumerate(packed):
+            groups.setdefault(row.tobytes(), []).append(k)
     for rows in groups.values() or [[]]:
         row = flags[rows[0]] if rows else np.zeros(flags.shape[1], dtype=bool)
         yield np.split(row, borders), np.array(rows, dtype=np.intp)

@@ -108,16 +108,16 @@ class _Stream:
         """
         given, fed = settings.filter, self.fed & ~frozen
         resets = np.cumsum(frozen & self.fed)
-        segment, stamps, signals = resets[fed], self.stamps[fed], values[fed]
+        segment, stamps = resets[fed], self.stamps[fed]
+        signals = values if fed.all() else values[fed]
         order = QUINTIC if given.kind == 'quintic' else CUBIC
         found, ready = differentiate(
             stamps, signals, np.searchsorted(segment, segment), given.window, order
         )
         # The last row stands for messages that are not filtered.
-        found = np.concatenate([found, np.full((2, 1, values.shape[1]), np.nan)], axis=1)
-        self.ready: Mask = np.append(ready, False)
+        ready = np.append(ready, False)
         rows = np.append(np.where(fed, np.cumsum(fed) - 1, len(stamps)), len(stamps))[self.newest]
-        self.ready = self.ready[rows]
+        self.ready: Mask = ready[rows]
         lacking = self.newest[used & ~self.ready]
         self._counts['unfiltered'] = len(np.unique(lacking))
         if not self.ready[-1]:
@@ -128,7 +128,12 @@ class _Stream:
             for stamp, signal in zip(stamps[begin:].tolist(), signals[begin:], strict=True):
                 one.append(stamp, signal)
             self._counts['filter_lack'] = one.lack
-        return found[:, rows]
+        known = rows < len(stamps)
+        if known.all():
+            return np.take(found, rows, axis=1)
+        derived = np.full((2, len(rows), values.shape[1]), np.nan)
+        derived[:, known] = found[:, rows[known]]
+        return derived
 
 
 class ArraySamples:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from inertial_estimation.arrays import Array, Indices, Mask, Stamps
 from inertial_estimation.signals.savitzky_golay import (
@@ -36,26 +37,25 @@ def differentiate(
     last_gap = np.append(-1, gaps)[np.searchsorted(gaps, rows, side='right')]
     ready = (counts > order + SPARE_SAMPLES) & (span >= MIN_FILL * window_ns) & (last_gap <= first)
     regular = _regular_runs(stamps, starts) >= counts - 1
-    finite = np.isfinite(values)
     spoilt = np.zeros((n + 1, m), dtype=np.int32)
-    np.cumsum(~finite, axis=0, out=spoilt[1:])
-    # Each window is widened to the longest of its chunk, by samples of weight zero.
-    widest = int(counts.max(initial=1, where=ready))
-    padded = np.concatenate([np.zeros((widest, m)), np.where(finite, values, 0.0)])
-    windows = np.lib.stride_tricks.sliding_window_view(padded, widest, axis=0).swapaxes(1, 2)
-    times = np.concatenate([np.zeros(widest, dtype=np.int64), stamps])
-    stamped = np.lib.stride_tricks.sliding_window_view(times, widest)
+    np.cumsum(~np.isfinite(values), axis=0, out=spoilt[1:])
     for begin in range(0, n, CHUNK):
-        part = slice(begin, begin + CHUNK)
+        part = slice(begin, min(begin + CHUNK, n))
         if not ready[part].any():
             continue
         half = 0.5e-9 * np.where(ready, span, 1)[part]
+        # Each window is widened to the longest of its chunk, by samples of weight zero.
         widest = int(counts[part].max(where=ready[part], initial=1))
-        ends = slice(begin + 1, begin + 1 + CHUNK)
-        weights = _weights_of_many(
-            stamped[ends, -widest:], counts[part], half, ready[part], regular[part], order
+        oldest = begin + 1 - widest
+        before, rows_of = max(-oldest, 0), slice(max(oldest, 0), part.stop)
+        given = np.zeros((part.stop - oldest, m))
+        np.copyto(given[before:], values[rows_of], where=np.isfinite(values[rows_of]))
+        windows = sliding_window_view(given, widest, axis=0).swapaxes(1, 2)
+        stamped = sliding_window_view(np.pad(stamps[rows_of], (before, 0)), widest)
+        derivatives = (
+            _weights_of_many(stamped, counts[part], half, ready[part], regular[part], order)
+            @ windows
         )
-        derivatives = weights @ windows[ends, -widest:]
         derivatives /= np.stack([half, half * half], axis=1)[..., None]
         derivatives[~ready[part]] = np.nan
         found[:, part] = derivatives.swapaxes(0, 1)
