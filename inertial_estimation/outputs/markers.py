@@ -90,7 +90,7 @@ def wrench_markers(estimate: WrenchEstimate, deviations: Deviations | None) -> l
     arrows = starts + MOMENT_SCALE * (moments - np.cross(starts, forces))
     lengths = np.asarray(np.linalg.norm([tips - starts, arrows - starts], axis=2)).tolist()
     sigmas = _force_deviations(estimate, deviations)
-    spread = np.isfinite(sigmas).all(axis=1) & sigmas.any(axis=1)
+    spread = np.flatnonzero(np.isfinite(sigmas).all(axis=1) & sigmas.any(axis=1)).tolist()
     sizes = np.maximum(2.0 * SIGMAS * FORCE_SCALE * sigmas, MIN_DIAMETER).tolist()
     begins, ends = starts.tolist(), (tips.tolist(), arrows.tolist())
     markers = []
@@ -108,7 +108,7 @@ def wrench_markers(estimate: WrenchEstimate, deviations: Deviations | None) -> l
                         points=(begins[k], to[k]),
                     )
                 )  # fmt: skip
-        if spread[k]:
+        if k in spread:
             markers.append(
                 Marker(
                     'force_deviation', k, SPHERE, contact.frame, WRENCH_LIFETIME_NS,
