@@ -27,7 +27,8 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument('job', nargs='+', choices=JOBS)
     parser.add_argument('--rounds', type=int, default=60, help='of interleaved calls')
-    parser.add_argument('--rate', type=int, default=500, help='joint states a second [Hz]')
+    parser.add_argument('--rates', type=int, nargs='+', default=[250, 500, 1000],
+                        help='joint states a second [Hz]')  # fmt: skip
     parser.add_argument('--pairs', type=int, default=3, help='runs of the nodes of each kind')
     parser.add_argument('--seconds', type=float, default=10.0, help='length of such a run')
     parser.add_argument('--seeds', type=int, default=10, help='of wrong URDFs')
@@ -57,7 +58,7 @@ def _run(job: str, chosen: argparse.Namespace):
     elif job == 'nodes':
         from bench import nodes
 
-        yield nodes.measure(chosen.rate, chosen.seconds, chosen.pairs)
+        yield nodes.measure(chosen.rates, chosen.seconds, chosen.pairs)
     elif job == 'live':
         from bench import live
 

@@ -19,9 +19,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import yaml
@@ -37,13 +38,17 @@ from inertial_estimation.signals.cdr import NANOSECONDS, STAMP, STAMP_AT
 from inertial_estimation.signals.router import accepted_frame_ids
 from inertial_estimation.simulation.description import icub_urdf
 
-BASE = 'root_link'
+IMUS = (
+    'root_link', 'chest', 'head_imu_0', 'l_upper_arm', 'r_upper_arm', 'l_forearm', 'r_forearm',
+    'l_upper_leg', 'r_upper_leg', 'l_lower_leg', 'r_lower_leg', 'l_foot', 'r_foot',
+)  # fmt: skip
 SETTINGS = {
-    'imus': [BASE],
     'fixed_link': '',
     'contacts': [contact.name for contact in CONTACTS],
     'joint_states.velocity_source': 'message',
 }
+JITTER_NS = 20_000
+"""Largest distance of a stamp from its multiple of the period [ns]."""
 PERIOD = 10
 """After which the motion repeats [s]."""
 WRONG = 0.2
@@ -54,60 +59,62 @@ IMU_NOISE = 1e-3, 1e-2
 """Angular velocity and acceleration [rad/s, m/s^2]."""
 START_TIMEOUT, SETTLE, END_TIMEOUT = 60.0, 3.0, 15.0
 """Until all processes have found each other; before figures count; to end [s]."""
+TORQUES = 'wrench_estimator/joint_torques'
 ESTIMATED, READ = 'wrench_estimator/external_wrenches', 'bare_reader/joint_states'
 
 
-class Run(NamedTuple):
-    """Figures of one run."""
-
-    sent: int
-    missed: Mapping[str, int]
-    """Joint states without an answer, of `estimator` and `reader`."""
-    age: Mapping[str, np.ndarray]
-    """Arrival of the answer after the stamp, shape (n,) [s]."""
-    processor: Mapping[str, float]
-    """Share of a core, by process."""
+USUAL = {'imus': IMUS[:1], 'jitter': 0, 'silent': 0, 'heard': 'results', 'identifiers': 0}
+"""Distance of stamps from multiples of the period [ns]; number of FT sensors without messages."""
+CASES: dict[str, dict[str, Any]] = {
+    'usual': {}, 'jitter': {'jitter': JITTER_NS}, 'FT sensor silent': {'silent': 1},
+    'no topic heard': {'heard': 'none'}, 'all topics heard': {'heard': 'all'},
+    '13 IMUs': {'imus': IMUS}, '13 IMUs, jitter': {'imus': IMUS, 'jitter': JITTER_NS},
+    'identifier beside': {'identifiers': 1},
+}  # fmt: skip
+E, R = 'estimator', 'reader'
+MEDIAN, LATE, COST = 'age p50 [us]', 'age p99 [us]', 'processor [us]'
+COLUMNS = 'sent', 'missed', MEDIAN, LATE, 'age p99.9 [us]', COST
+"""Of a process; the time of the processor is that for each joint state."""
 
 
 def measure(
-    rate: int = 500, seconds: float = 10.0, pairs: int = 3
+    rates: Sequence[int] = (250, 500, 1000), seconds: float = 10.0, pairs: int = 3
 ) -> tuple[list[Table], list[Goal]]:
-    """Run estimator and bare reader with and without the identifier beside them, in turn."""
-    runs: dict[bool, list[Run]] = {False: [], True: []}
+    """Run estimator and bare reader side by side in all cases, in turn."""
+    keys = [(rate, name) for rate in rates for name in CASES]
+    runs: dict[tuple[int, str], list[dict[str, list[float]]]] = {key: [] for key in keys}
     for k in range(pairs):
-        for identify in (bool(k % 2), not k % 2):
-            runs[identify].append(run(rate, seconds, identify=identify))
-    rows = []
-    for identify, found in runs.items():
-        for name in ('estimator', 'reader'):
-            age = np.concatenate([one.age[name] for one in found])
-            quantiles = (1e6 * np.percentile(age, (50, 99, 99.9))).tolist()
-            missed = sum(one.missed[name] for one in found)
-            busy = float(np.median([one.processor[name] for one in found]))
-            sent = sum(one.sent for one in found)
-            rows.append((name, 'yes' if identify else 'no', sent, missed, *quantiles, busy))
-    alone, both = runs[False], runs[True]
+        for rate, name in keys[:: 1 - 2 * (k % 2)]:
+            runs[rate, name].append(run(USUAL | CASES[name] | {'rate': rate}, seconds))
+    figures = {
+        (*key, process): np.array([one[process] for one in found])
+        for key, found in runs.items() for process in found[0] if process != 'listener'
+    }  # fmt: skip
+    rows = [(*key, *np.median(values, axis=0).tolist()) for key, values in figures.items()]
 
-    def over(quantity: Callable[[Run], float], upper: list[Run], lower: list[Run]) -> float:
-        return float(np.median([quantity(a) / quantity(b) for a, b in zip(upper, lower)]))
+    def of(case: str, process: str, column: str) -> np.ndarray:
+        return figures[max(rates), case, process][:, COLUMNS.index(column)]
 
-    def median_age(one: Run) -> float:
-        return float(np.median(one.age['estimator']))
+    def over(column: str, case: str, process: str, limit: float) -> Goal:
+        value = np.median(of(case, E, column) / of('usual', process, column))
+        name = column.partition(' [')[0]
+        return Goal(f'{name}: {case}, estimator / usual, {process}', float(value), limit)
 
-    share = float(np.median([one.processor['identifier'] for one in both]))
-    cost = float(np.median([o.processor['estimator'] / o.processor['reader'] for o in alone]))
-    columns = (
-        'process', 'identifier', 'sent', 'missed', 'age p50 [us]', 'p99', 'p99.9', 'core share',
-    )  # fmt: skip
-    return [Table(f'Nodes at {rate} Hz, {pairs} x {seconds:g} s', columns, rows)], [
-        Goal('processor time of the estimator / of the bare reader', cost, 1.8),
-        Goal('median age with the identifier / without', over(median_age, both, alone), 1.1),
-        Goal("identifier's share of a core", share, 0.15),
-    ]
+    missed = float(np.sum(of('usual', E, 'missed') - of('usual', R, 'missed')))
+    share = 1e-6 * max(rates) * np.median(of('identifier beside', 'identifier', COST))
+    goals = [
+        Goal('missed by the estimator, not by the bare reader', missed, 0),
+        over(COST, 'usual', R, 1.8), over(MEDIAN, 'usual', R, 1.6), over(LATE, 'usual', R, 1.8),
+        over(COST, '13 IMUs, jitter', E, 1.3), over(COST, 'FT sensor silent', E, 1.15),
+        over(LATE, 'all topics heard', E, 1.1), over(MEDIAN, 'identifier beside', E, 1.1),
+        Goal("identifier's share of a core", float(share), 0.15),
+    ]  # fmt: skip
+    columns = 'rate [Hz]', 'case', 'process', *COLUMNS
+    return [Table(f'Nodes, median of {pairs} x {seconds:g} s', columns, rows)], goals
 
 
-def run(rate: int, seconds: float, *, identify: bool) -> Run:
-    """Run all processes once in a ROS domain of their own."""
+def run(case: Mapping[str, Any], seconds: float) -> dict[str, list[float]]:
+    """Run all processes once in a ROS domain of their own; return `COLUMNS` of each."""
     environment = os.environ | {
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
         'ROS_DOMAIN_ID': str(1 + os.getpid() % 101),
@@ -115,16 +122,15 @@ def run(rate: int, seconds: float, *, identify: bool) -> Run:
     }
     with TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
-        urdf, parameters, heard = (folder / name for name in ('u.urdf', 'p.yaml', 'heard.npz'))
+        urdf, parameters, answered = (folder / name for name in ('u.urdf', 'p.yaml', 'a.npz'))
         urdf.write_text(icub_urdf(), encoding='utf-8')
-        given = {**SETTINGS, 'robot_description_file': str(urdf)}
+        given = {**SETTINGS, 'imus': list(case['imus']), 'robot_description_file': str(urdf)}
         parameters.write_text(yaml.safe_dump({'/**': {'ros__parameters': given}}))
         node = ['inertial_estimation_nodes', 'inertial_estimation.ros.{}_node', '--ros-args',
                 '--params-file', str(parameters)]  # fmt: skip
-        job = json.dumps({'urdf': str(urdf), 'rate': rate, 'heard': str(heard),
-                          'audience': 2 + identify})  # fmt: skip
+        job = json.dumps({'urdf': str(urdf), 'answers': str(answered), **case})
         commands = {'estimator': [part.format('estimator') for part in node]}
-        if identify:
+        if case['identifiers']:
             commands['identifier'] = [part.format('identifier') for part in node]
         commands |= {role: ['bench.nodes', role, job] for role in ('reader', 'listener')}
         processes = {
@@ -139,18 +145,23 @@ def run(rate: int, seconds: float, *, identify: bool) -> Run:
         start_ns, busy = time.time_ns(), {k: _processor_time(p) for k, p in processes.items()}
         time.sleep(seconds)
         end_ns = time.time_ns()
-        span = 1e-9 * (end_ns - start_ns)
-        shares = {k: (_processor_time(p) - busy[k]) / span for k, p in processes.items()}
+        busy = {k: _processor_time(p) - busy[k] for k, p in processes.items()}
         robot.send_signal(signal.SIGINT)
-        sent = np.array(json.loads(robot.communicate(timeout=END_TIMEOUT)[0]))
+        due = np.array(json.loads(robot.communicate(timeout=END_TIMEOUT)[0]))
         time.sleep(0.5)
         processes['listener'].communicate(timeout=END_TIMEOUT)
-        with np.load(heard) as data:
-            stamps = {'estimator': data[ESTIMATED], 'reader': data[READ]}
-    sent = sent[(sent >= start_ns) & (sent < end_ns)]
-    kept = {name: one[np.isin(one[:, 0], sent)] for name, one in stamps.items()}
-    missed = {name: int((~np.isin(sent, one[:, 0])).sum()) for name, one in kept.items()}
-    return Run(len(sent), missed, {k: 1e-9 * (v[:, 1] - v[:, 0]) for k, v in kept.items()}, shares)
+        with np.load(answered) as data:
+            answers = {E: data[ESTIMATED], R: data[READ]}
+    stamps, times = due[(due[:, 1] >= start_ns) & (due[:, 1] < end_ns)].T
+    figures = {}
+    for name, cost in busy.items():
+        found = answers.get(name, np.zeros((0, 2), dtype=np.int64))
+        _, heard_at, due_at = np.intersect1d(found[:, 0], stamps, return_indices=True)
+        ages = 1e-3 * (found[heard_at, 1] - times[due_at])
+        quantiles = np.percentile(ages, (50, 99, 99.9)) if len(ages) else np.full(3, np.nan)
+        missed = len(stamps) - len(ages) if len(found) else np.nan
+        figures[name] = [len(stamps), missed, *quantiles.tolist(), 1e6 * cost / len(stamps)]
+    return figures
 
 
 @contextmanager
@@ -173,17 +184,17 @@ def _processor_time(process: subprocess.Popen) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
-def messages(urdf: str, rate: int) -> list[tuple[str, type, list[bytearray]]]:
+def messages(job: Mapping[str, Any]) -> list[tuple[str, type, list[bytearray]]]:
     """Return topic, type and the messages of a period of motion, the joint states last."""
     from geometry_msgs.msg import WrenchStamped
     from rclpy.serialization import serialize_message
     from sensor_msgs.msg import Imu, JointState
 
-    settings = EstimatorSettings.from_dict(SETTINGS)
-    robot = build_robot(settings, urdf)
+    settings = EstimatorSettings.from_dict({**SETTINGS, 'imus': job['imus']})
+    robot = build_robot(settings, Path(job['urdf']).read_text(encoding='utf-8'))
     rng = np.random.default_rng(0)
-    n, joints = PERIOD * rate, len(robot.joint_names)
-    t = np.arange(n)[:, None] / rate
+    n, joints = PERIOD * job['rate'], len(robot.joint_names)
+    t = np.arange(n)[:, None] / job['rate']
     q, v, a = np.zeros((3, n, joints))
     for turns in (1, 2, 3, 5, 8):
         w = 2 * np.pi * turns / PERIOD
@@ -191,107 +202,116 @@ def messages(urdf: str, rate: int) -> list[tuple[str, type, list[bytearray]]]:
         q += size * np.sin(w * t + phase)
         v += size * w * np.cos(w * t + phase)
         a -= size * w**2 * np.sin(w * t + phase)
-    still = np.zeros((n, 1, 3))
+    # Only the first IMU fits the motion: the others cost as much as if they did.
+    still = np.zeros((n, len(robot.imus), 3))
     upright = still + np.array([0.0, 0.0, 9.81])
     empty = np.zeros((n, len(robot.ft_sensors), 6))
     samples = SampleBatch(np.arange(1, n + 1), q, v, a, still, upright, still, empty)
     truth = robot.parameters * (1 + WRONG * rng.uniform(-1, 1, (len(robot.links), 1)))
     readings = with_readings(robot, samples, truth).ft_readings
     readings = readings + FT_OFFSET + FT_NOISE * rng.normal(size=empty.shape)
-    rates, accelerations = (level * rng.normal(size=(n, 3)) for level in IMU_NOISE)
-    accelerations += upright[:, 0]
+    imus = np.zeros((n, len(robot.imus), 37))
+    for begin, level, values in zip((13, 25), IMU_NOISE, (still, upright)):
+        imus[..., begin : begin + 3] = values + level * rng.normal(size=still.shape)
     found: list[tuple[str, type, list[bytearray]]] = []
-    for k, sensor in enumerate(robot.ft_sensors):
-        message: Any = WrenchStamped()
-        message.header.frame_id = min(accepted_frame_ids(settings, robot, sensor))
-        head = bytes(serialize_message(message))[:-48]
-        data = [bytearray(head + row.tobytes()) for row in readings[:, k]]
-        found.append((settings.ft_of(sensor.name).topic, WrenchStamped, data))
-    (imu,) = robot.imus
-    message = Imu()
-    message.header.frame_id = min(accepted_frame_ids(settings, robot, imu))
-    data = []
-    for turn, shift in zip(rates.tolist(), accelerations.tolist(), strict=True):
-        rate_, acceleration = message.angular_velocity, message.linear_acceleration
-        rate_.x, rate_.y, rate_.z = turn
-        acceleration.x, acceleration.y, acceleration.z = shift
-        data.append(bytearray(serialize_message(message)))
-    found.append((settings.imu_of(imu.name).topic, Imu, data))
-    names = list(robot.joint_names)
-    states = (
-        JointState(name=names, position=p, velocity=u, effort=[])
-        for p, u in zip(q.tolist(), v.tolist(), strict=True)
-    )
-    data = [bytearray(serialize_message(state)) for state in states]
+    for kind, given, sensors, values in (
+        (WrenchStamped, settings.ft_of, robot.ft_sensors, readings),
+        (Imu, settings.imu_of, robot.imus, imus),
+    ):
+        for k, sensor in enumerate(sensors):
+            message: Any = kind()
+            message.header.frame_id = min(accepted_frame_ids(settings, robot, sensor))
+            head = bytes(serialize_message(message))[: -8 * values.shape[2]]
+            data = [bytearray(head + row.tobytes()) for row in values[:, k]]
+            found.append((given(sensor.name).topic, kind, data))
+    names, states = list(robot.joint_names), zip(q.tolist(), v.tolist(), strict=True)
+    data = [
+        bytearray(serialize_message(JointState(name=names, position=p, velocity=u, effort=[])))
+        for p, u in states
+    ]
     return [*found, (settings.joint_states.topics[0], JointState, data)]
 
 
 def robot(job: Mapping[str, Any]) -> None:
-    """Publish at a rate until SIGINT; print the stamps."""
+    """Publish at a rate until SIGINT; print stamps of the joint states, and when they were due."""
     import rclpy
     from rclpy.node import Node
 
-    topics = messages(Path(job['urdf']).read_text(encoding='utf-8'), job['rate'])
+    topics = messages(job)
     rclpy.init()
     node = Node('robot')
     publishers = [(node.create_publisher(kind, name, 20), data) for name, kind, data in topics]
     deadline = time.monotonic() + START_TIMEOUT
-    while any(one.get_subscription_count() < job['audience'] for one, _ in publishers):
+    while any(one.get_subscription_count() < 2 + job['identifiers'] for one, _ in publishers):
         if time.monotonic() > deadline:
             return
         time.sleep(0.1)
     time.sleep(0.5)
     sys.stdout.write('sending\n')
     sys.stdout.flush()
-    stamps: list[int] = []
-    start = time.perf_counter()
+    del publishers[: job['silent']]
+    due: list[tuple[int, int]] = []
+    start, period = time.time_ns(), NANOSECONDS // job['rate']
+    offsets = np.random.default_rng(0).uniform(-1, 1, (1000, len(publishers)))
+    # Sensors measure before the joint states that they belong to.
+    offsets[:, :-1] -= 2
+    rows = (job['jitter'] * offsets).astype(int).tolist()
     try:
         while True:
-            stamps.append(time.time_ns())
-            for publisher, data in publishers:
-                message = data[len(stamps) % len(data)]
-                STAMP.pack_into(message, STAMP_AT, *divmod(stamps[-1], NANOSECONDS))
+            now = start + len(due) * period
+            time.sleep(max(0.0, 1e-9 * (now - time.time_ns())))
+            row = rows[len(due) % len(rows)]
+            due.append((now + row[-1], time.time_ns()))
+            for (publisher, data), offset in zip(publishers, row):
+                message = data[len(due) % len(data)]
+                STAMP.pack_into(message, STAMP_AT, *divmod(now + offset, NANOSECONDS))
                 publisher.publish(bytes(message))
-            time.sleep(max(0.0, start + len(stamps) / job['rate'] - time.perf_counter()))
     except KeyboardInterrupt:
-        sys.stdout.write(json.dumps(stamps))
+        sys.stdout.write(json.dumps(due))
 
 
 def reader(job: Mapping[str, Any]) -> None:
     """Take all topics as bytes, and republish the joint states."""
     from rclpy.node import Node
 
-    def prepare(node: Node) -> None:
-        *sensors, (name, kind, _) = messages(Path(job['urdf']).read_text(encoding='utf-8'), 1)
+    def prepare(node: Node, qos: Any) -> None:
+        *sensors, (name, kind, _) = messages({**job, 'rate': 1})
         publisher = node.create_publisher(kind, READ, 20)
         for topic, of, _ in sensors:
-            node.create_subscription(of, topic, lambda data: None, _sensor_qos(), raw=True)
-        node.create_subscription(kind, name, publisher.publish, _sensor_qos(), raw=True)
+            node.create_subscription(of, topic, lambda data: None, qos, raw=True)
+        node.create_subscription(kind, name, publisher.publish, qos, raw=True)
 
     _spin('bare_reader', prepare)
 
 
 def listener(job: Mapping[str, Any]) -> None:
     """Note stamps and arrivals of both answers, shape (n, 2) [ns], until standard input ends."""
-    from sensor_msgs.msg import JointState, MultiDOFJointState
+    from rclpy.node import Node
 
-    heard: dict[str, list[tuple[int, int]]] = {ESTIMATED: [], READ: []}
+    from inertial_estimation.ros.subscriptions import message_class
 
-    def note(name: str) -> Callable[[bytes], None]:
-        def keep(data: bytes) -> None:
+    answers: dict[str, list[tuple[int, int]]] = {ESTIMATED: [], READ: []}
+
+    def note(name: str, data: bytes) -> None:
+        if name in answers:
             seconds, rest = STAMP.unpack_from(data, STAMP_AT)
-            heard[name].append((seconds * NANOSECONDS + rest, time.time_ns()))
+            answers[name].append((seconds * NANOSECONDS + rest, time.time_ns()))
 
-        return keep
-
-    def prepare(node: Any) -> None:
-        for name, kind in ((ESTIMATED, MultiDOFJointState), (READ, JointState)):
-            node.create_subscription(kind, name, note(name), _sensor_qos(), raw=True)
+    def prepare(node: Node, qos: Any) -> None:
+        while node.count_publishers(ESTIMATED) + node.count_publishers(READ) < 2:
+            time.sleep(0.1)
+        time.sleep(1.0)
+        topics = {name[1:]: kinds[0] for name, kinds in node.get_topic_names_and_types()}
+        own = [name for name in topics if name.startswith('wrench_estimator/')]
+        wanted = {'none': [], 'results': [ESTIMATED, TORQUES], 'all': own}
+        for name in (*wanted[job['heard']], READ):
+            kind = message_class(topics[name])
+            node.create_subscription(kind, name, partial(note, name), qos, raw=True)
 
     def save_at_end() -> None:
         sys.stdin.read()
         np.savez(
-            job['heard'], **{name: np.array(one).reshape(-1, 2) for name, one in heard.items()}
+            job['answers'], **{name: np.array(one).reshape(-1, 2) for name, one in answers.items()}
         )
         os._exit(0)  # the executor waits in native code
 
@@ -299,24 +319,17 @@ def listener(job: Mapping[str, Any]) -> None:
     _spin('listener', prepare)
 
 
-def _sensor_qos() -> Any:
-    from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
-
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST, depth=20, reliability=ReliabilityPolicy.BEST_EFFORT
-    )
-
-
-def _spin(name: str, prepare: Callable[[Any], None]) -> None:
+def _spin(name: str, prepare: Callable[[Any, Any], None]) -> None:
     """Spin a node until the process is killed."""
     import rclpy
     from rclpy.experimental.events_executor import EventsExecutor
     from rclpy.node import Node
+    from rclpy.qos import QoSProfile, ReliabilityPolicy
     from rclpy.task import Future
 
     rclpy.init()
     node = Node(name)
-    prepare(node)
+    prepare(node, QoSProfile(depth=20, reliability=ReliabilityPolicy.BEST_EFFORT))
     executor = EventsExecutor()
     executor.add_node(node)
     # Without a timeout some builds of this executor never take a message.

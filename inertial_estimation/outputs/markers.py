@@ -88,31 +88,31 @@ def wrench_markers(estimate: WrenchEstimate, deviations: Deviations | None) -> l
     forces, moments = estimate.wrenches[:, :3], estimate.wrenches[:, 3:]
     tips = starts + FORCE_SCALE * forces
     arrows = starts + MOMENT_SCALE * (moments - np.cross(starts, forces))
-    # False for NaN as well.
-    far = np.linalg.norm([tips - starts, arrows - starts], axis=2) >= MIN_LENGTH
+    lengths = np.asarray(np.linalg.norm([tips - starts, arrows - starts], axis=2)).tolist()
     sigmas = _force_deviations(estimate, deviations)
-    spread = np.isfinite(sigmas).all(axis=1) & sigmas.any(axis=1)
+    spread = np.flatnonzero(np.isfinite(sigmas).all(axis=1) & sigmas.any(axis=1)).tolist()
     sizes = np.maximum(2.0 * SIGMAS * FORCE_SCALE * sigmas, MIN_DIAMETER).tolist()
-    qualities, starts, tips = estimate.contact_quality.tolist(), starts.tolist(), tips.tolist()
-    ends = tuple(zip(tips, arrows.tolist()))
+    begins, ends = starts.tolist(), (tips.tolist(), arrows.tolist())
     markers = []
-    for k, (contact, quality) in enumerate(zip(estimate.contacts, qualities)):
+    for k, contact in enumerate(estimate.contacts):
+        quality = int(estimate.contact_quality[k])
         colours = PALE_ARROWS if quality else (RED_ARROW, BLUE_ARROW)
         if quality & Quality.UNDETERMINED:
             colours = CLEAR_ARROWS
-        for kind, end, colour, shown in zip(('force', 'moment'), ends[k], colours, far[:, k]):
-            if shown:
+        for kind, to, colour, length in zip(('force', 'moment'), ends, colours, lengths):
+            # False for NaN as well.
+            if length[k] >= MIN_LENGTH:
                 markers.append(
                     Marker(
                         kind, k, ARROW, contact.frame, WRENCH_LIFETIME_NS, colour=colour,
-                        points=(starts[k], end),
+                        points=(begins[k], to[k]),
                     )
                 )  # fmt: skip
-        if spread[k]:
+        if k in spread:
             markers.append(
                 Marker(
                     'force_deviation', k, SPHERE, contact.frame, WRENCH_LIFETIME_NS,
-                    tips[k], scale=sizes[k], colour=DEVIATION,
+                    ends[0][k], scale=sizes[k], colour=DEVIATION,
                 )
             )  # fmt: skip
     return markers

@@ -25,12 +25,14 @@ from inertial_estimation.ros.executors import PolledGroup, SteadyTimer
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.backlog import Backlog
-from inertial_estimation.signals.cdr import END_NS
+from inertial_estimation.signals.cdr import END_NS, stamp_of
 from inertial_estimation.signals.router import Router, Source
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 QUEUE_DEPTH = 50
 """Messages of a topic that wait while the processors are busy; longer queues make results late."""
+MAX_LAG_NS = 5_000_000
+"""Time between joint states that wait and are all estimated: five at 1 kHz, after a stall [ns]."""
 POLL_PERIOD = 0.05
 """Time between two looks at polled topics [s]; a second of messages fits into each history."""
 POLLED_QUEUE = 1000
@@ -130,7 +132,7 @@ def subscribe_all(
     Make a sample of each joint state as it comes; its arrival [s] is one of `perf_counter`.
 
     Without an executor that wakes up for single messages, those of the sensors wait until then.
-    If newer joint states wait already, only the last one makes a sample: the filters take all.
+    If more than `MAX_LAG_NS` of joint states wait, only the last makes a sample; filters take all.
     """
     *others, leading = inputs.router.sources
     group = PolledGroup() if polled else None
@@ -142,13 +144,14 @@ def subscribe_all(
             for subscription, source in sensors:
                 for message in waiting(subscription):
                     source.handle(message)
-        for older in (data, *newer)[:-1]:
-            inputs.assembler.wanted_ns = END_NS
-            leading.handle(older)
-        inputs.assembler.wanted_ns = 0
-        sample = leading.handle(newer[-1] if newer else data)
-        if sample is not None:
-            on_sample(sample, arrival)
+        messages = (data, *newer)
+        is_behind = stamp_of(messages[-1]) - stamp_of(data) > MAX_LAG_NS
+        for message in messages:
+            only_filtered = is_behind and message is not messages[-1]
+            inputs.assembler.wanted_ns = END_NS if only_filtered else 0
+            sample = leading.handle(message)
+            if sample is not None:
+                on_sample(sample, arrival)
 
     joints = subscribe(node, leading, QUEUE_DEPTH, on_joints, None)
 

@@ -86,6 +86,7 @@ class SavitzkyGolayFilter:
         """Forget every sample."""
         self._stamps: deque[int] = deque()
         self._before_gap_ns = self._instant = -1
+        self._weights = np.empty((3, 0))
         self._interval = self._run = 0
         self.ready = False
         """True if the samples fill the window well enough for a fit."""

@@ -366,11 +366,15 @@ def test_a_node_that_is_behind_estimates_the_newest_and_filters_the_rest(
     robot = bench()
     robot.listen_to_diagnostics()
     sent = send(robot, STAMPS[:4], rng)
-    # Nothing spins the node while these come.
-    monkeypatch.setattr(robot, 'spin_for', time.sleep)
-    sent |= {stamp: robot.send_all(stamp, rng) for stamp in STAMPS[4:]}
-    monkeypatch.undo()
     wrenches = robot.heard['wrench_estimator/external_wrenches']
+
+    def send_at_once(stamps):
+        # Nothing spins the node while these come.
+        with monkeypatch.context() as patched:
+            patched.setattr(robot, 'spin_for', time.sleep)
+            return {stamp: robot.send_all(stamp, rng) for stamp in stamps}
+
+    sent |= send_at_once(STAMPS[4:])
     message = robot.wait_for_stamp(wrenches, STAMPS[-1])
     library = Library(sent)
     np.testing.assert_array_equal(
@@ -382,6 +386,11 @@ def test_a_node_that_is_behind_estimates_the_newest_and_filters_the_rest(
     assert int(figure(status, 'missed cycles, total')) == len(STAMPS) - 5
     assert status.level == DiagnosticStatus.WARN
     assert float(figure(status, 'age p50 [us]')) > float(figure(status, 'cycle time p50 [us]'))
+    # A stall of a few milliseconds costs no estimate.
+    soon = [STAMPS[-1] + k * PERIOD_NS // 10 for k in range(1, 5)]
+    send_at_once(soon)
+    robot.wait_for_stamp(wrenches, soon[-1])
+    assert list(map(stamp_of, wrenches))[-4:] == soon
 
 
 def test_reported_contacts_replace_defaults_of_their_submodel(bench, rng):
