@@ -89,7 +89,7 @@ class SourceStatus:
         # One for each sensor, or each set of joints that messages name.
         expected = Counter[str]()
         for one in sources:
-            streams = () if one.kind == 'contacts' else _streams_of(one, statistics)
+            streams = () if one.kind in CONTACTS else _streams_of(one, statistics)
             expected[one.topic] += max(1, len(streams))
         yield clock_status(skew)
         for source in sources:
