@@ -74,7 +74,7 @@ CASES: dict[str, dict[str, Any]] = {
 E, R = 'estimator', 'reader'
 MEDIAN, LATE, COST = 'age p50 [us]', 'age p99 [us]', 'processor [us]'
 COLUMNS = 'sent', 'missed', MEDIAN, LATE, 'age p99.9 [us]', COST
-"""Of a process; the time of the processor is that for each joint state."""
+"""Of a process; processor time for each answer, or for each joint state where none is heard."""
 
 
 def measure(
@@ -160,7 +160,12 @@ def run(case: Mapping[str, Any], seconds: float) -> dict[str, list[float]]:
         ages = 1e-3 * (found[heard_at, 1] - times[due_at])
         quantiles = np.percentile(ages, (50, 99, 99.9)) if len(ages) else np.full(3, np.nan)
         missed = len(stamps) - len(ages) if len(found) else np.nan
-        figures[name] = [len(stamps), missed, *quantiles.tolist(), 1e6 * cost / len(stamps)]
+        figures[name] = [
+            len(stamps),
+            missed,
+            *quantiles.tolist(),
+            1e6 * cost / (len(ages) or len(stamps)),
+        ]
     return figures
 
 
