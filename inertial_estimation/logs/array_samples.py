@@ -297,7 +297,7 @@ class ArraySamples:
         }
         for part, stream in parts:
             fresh = stream.states == State.FRESH
-            at: tuple[Any, Any] = np.ix_(fresh, part.joint_rows)
+            at: Any = np.ix_(fresh, part.joint_rows)
             if fresh.all():
                 at = slice(None), part.rows
             taken, used = stream.newest[fresh], fresh
