@@ -298,7 +298,10 @@ class ArraySamples:
         }
         for part, stream in parts:
             fresh = stream.states == State.FRESH
-            at, taken, used = np.ix_(fresh, part.joint_rows), stream.newest[fresh], fresh
+            at: Any = np.ix_(fresh, part.joint_rows)
+            if fresh.all():
+                at = slice(None), part.rows
+            taken, used = stream.newest[fresh], fresh
             block[:, at[0], at[1]] = 0.0
             for row, k in ((POSITION, 0), (VELOCITY, 1), (EFFORT, 2)):
                 block[row][at] = stream.values[taken, k]
