@@ -100,6 +100,8 @@ class LateOutputs:
         if self._look.is_due(stamp_ns):
             self._inner = self._publishers.subscribed(Pace.INSIDE)
         for name, rate in self._rates.items():
+            if name == 'internal wrenches' and not self._inner:
+                continue
             if name not in self._open and rate.is_due(stamp_ns):
                 self._open[name] = self._work[name]()
         self._credit = min(self._credit, 0.0) + MAX_SHARE * (published - self._published)
@@ -124,8 +126,6 @@ class LateOutputs:
 
     def _inside(self) -> Iterator[None]:
         """Publish wrenches through joints and net wrenches of links [T 4.9, 4.23]."""
-        if not self._inner:
-            return
         sample, estimate, wanted = self._sample, self._estimate, self._inner
         topics, through, net = {output.topic for output, _ in wanted}, None, None
         if 'internal_wrench' in topics:

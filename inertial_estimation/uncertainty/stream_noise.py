@@ -58,10 +58,10 @@ class StreamNoise:
     def covers(self, sample: Sample) -> bool:
         """Return true if it is stated for all readings of a sample."""
         states = sample.joint_states, sample.imu_states, sample.ft_states
-        stated = self.joints, self.imus, self.fts
-        return any(known.any() for known in stated) and not any(
+        rests = states[0] is not None and bool((states[0] == SensorState.ASSUMED).all())
+        return (rests or bool(self.joints.any())) and not any(
             (~known if state is None else np.isin(state, USED) & ~known).any()
-            for known, state in zip(stated, states, strict=True)
+            for known, state in zip((self.joints, self.imus, self.fts), states, strict=True)
         )
 
 
