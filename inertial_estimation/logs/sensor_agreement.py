@@ -22,6 +22,7 @@ from inertial_estimation.estimation.dependence import UninformedTorques, depende
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.fault_hypotheses import find_faults
 from inertial_estimation.estimation.momentum_check import (
+    PERIOD_NS,
     WINDOW_NS,
     WINDOWS,
     MomentumCheck,
@@ -94,7 +95,11 @@ def momentum_records(replay: Replay) -> Iterator[Record]:
     log, robot = replay.recording, replay.robot
     noise = MomentumNoise(replay.settings, robot)
     check, first, seen_ns, last = MomentumCheck(robot), 0, 0, len(log.times) - 1
+    next_ns = int(log.samples.stamp_ns[0])
     for row, stamp_ns in enumerate(log.samples.stamp_ns.tolist()):
+        if row < last and next_ns - PERIOD_NS <= stamp_ns < next_ns:
+            continue
+        next_ns = stamp_ns + PERIOD_NS
         check.add(log.samples[row], replay.estimate.at(row))
         # Often enough that no window is forgotten.
         if row < last and 0 <= stamp_ns - seen_ns < WINDOW_NS // 2:
