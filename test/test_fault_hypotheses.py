@@ -14,6 +14,7 @@ import pytest
 from consistent_readings import ConsistentReadings, random_motion
 from robots import nested_humanoid_urdf
 
+from inertial_estimation.estimation.fault_equations import on_grid
 from inertial_estimation.estimation.fault_hypotheses import find_faults
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -47,6 +48,16 @@ def with_readings(samples, s, change):
     readings = samples.ft_readings.copy()
     readings[:, s] = change(readings[:, s])
     return replace(samples, ft_readings=readings)
+
+
+def test_signals_are_unknown_outside_of_their_messages(case):
+    robot, samples = case
+    samples = replace(samples, stamp_ns=20_000_000 * np.arange(N))
+    readings = samples.ft_readings.copy()
+    readings[:10, 0] = readings[-10:, 0] = np.nan
+    found = on_grid(replace(samples, ft_readings=readings)).ft_readings
+    assert np.isnan(found[:20, 0]).all() and np.isnan(found[-20:, 0]).all()
+    assert np.isfinite(found[40:-40, 0]).all() and np.isfinite(found[:, 1:]).all()
 
 
 def test_exact_readings_have_no_fault(case):

@@ -16,11 +16,11 @@ import pytest
 from consistent_readings import ConsistentReadings, random_motion
 from robots import assert_close, at_ends, at_roots, nested_humanoid_urdf, random_sample
 
-from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SensorState
+from inertial_estimation.sample import SampleBatch, SensorState
 
 EXACT = 1e-9  # N and Nm: round-off of some hundred N through a few joints
 IMU_FIELDS = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
@@ -221,3 +221,17 @@ def test_estimates_do_not_depend_on_what_the_sample_before_lacked(robot, rng):
         fresh = WrenchEstimator(kept.robot, contacts).update(kinds[draw])
         for name in found._fields[2:]:
             np.testing.assert_array_equal(getattr(found, name), getattr(fresh, name))
+
+
+def test_an_estimate_does_not_depend_on_a_batch_with_other_points_of_contact(robot, rng):
+    there, elsewhere = (
+        ContactSet.reported([Contact('hand', 'force', point), Contact('head')])
+        for point in ((0.0, 0.0, 0.1), (0.2, 0.0, -0.1))
+    )
+    estimator, sample = WrenchEstimator(robot), random_sample(robot, rng)
+    for one in (sample, without_fts(sample, [0])):
+        before = estimator.update(one, there)
+        estimator.batch(SampleBatch.stack([one]), elsewhere)
+        after = estimator.update(one, there)
+        for name in before._fields[1:]:
+            np.testing.assert_array_equal(getattr(after, name), getattr(before, name))

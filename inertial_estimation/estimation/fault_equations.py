@@ -71,7 +71,7 @@ def on_grid(samples: SampleBatch) -> SampleBatch:
         for k, column in enumerate(columns.T):
             known = np.flatnonzero(np.isfinite(column))
             if len(known) > 1:
-                found[:, k] = np.interp(grid, t[known], column[known])
+                found[:, k] = np.interp(grid, t[known], column[known], np.nan, np.nan)
                 after = np.clip(np.searchsorted(t[known], grid), 1, len(known) - 1)
                 found[t[known][after] - t[known][after - 1] > WINDOW, k] = np.nan
         return found.reshape(n, *array.shape[1:])

@@ -259,6 +259,8 @@ class WrenchEstimator:
         if not last.is_for(*key) or sound != last.sound:
             last = Pattern(*key, self._cache.faultless(*key[:2]))
         step, faults = last.step, last.faults
+        # `batch` may have moved the contacts since.
+        step.place(key[1].contacts)
         if faults is None:
             self._last = last
             if not self._is_plain:

@@ -156,11 +156,14 @@ class MotionSpectrum(NamedTuple):
         sums = np.cumsum(MOTION_OVER_NOISE * self.noise - self.power)
         return float(self.frequencies[np.argmin(sums)])
 
-    def noise_share(self, cutoff: float) -> float:
-        """Return the share of noise in the accelerations below a cutoff [Hz]."""
-        kept = self.frequencies <= cutoff
-        power = float(self.power[kept].sum())
-        return float(self.noise[kept].sum()) / power if power > 0.0 else 0.0
+    def noise_share(self, how: Preparation) -> float:
+        """Return the share of noise in the accelerations behind the low pass."""
+        kept = np.ones(len(self.frequencies))
+        if how.cutoff:
+            # A Butterworth filter forwards and backwards.
+            kept = (1.0 + (self.frequencies / how.cutoff) ** (2 * how.order)) ** -2
+        power = float(kept @ self.power)
+        return float(kept @ self.noise) / power if power > 0.0 else 0.0
 
 
 def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
@@ -210,7 +213,7 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
     joined = SampleBatch(**columns)
     if how.every > 1 and len(joined) < MIN_SAMPLES:
         raise ConfigError(f'every is {how.every}, which leaves {len(joined)} of {len(t)} samples')
-    return Prepared(joined, period, how, spectrum.noise_share(how.cutoff or 0.5 / period))
+    return Prepared(joined, period, how, spectrum.noise_share(how))
 
 
 def cutoff_problems(prepared: Prepared) -> Iterator[str]:

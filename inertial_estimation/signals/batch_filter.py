@@ -87,7 +87,7 @@ def _unit_weights(times: Array, counts: Indices, order: int) -> Array:
         np.multiply(powers[:, degree], times, out=powers[:, degree + 1])
     k = np.arange(order + 1.0)
     wanted = np.stack([k, k * (k - 1.0)], axis=1)
-    factors = np.linalg.solve(powers @ powers.swapaxes(1, 2), wanted)
+    factors = np.linalg.solve(powers @ powers.swapaxes(1, 2), wanted[None])
     weights: Array = factors.swapaxes(1, 2) @ powers
     return weights
 
