@@ -51,7 +51,7 @@ def with_readings(samples, s, change):
 
 
 def test_signals_are_unknown_outside_of_their_messages(case):
-    robot, samples = case
+    samples = case[1]
     samples = replace(samples, stamp_ns=20_000_000 * np.arange(N))
     readings = samples.ft_readings.copy()
     readings[:10, 0] = readings[-10:, 0] = np.nan
