@@ -11,7 +11,7 @@ import numpy as np
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.fault_hypotheses import Fault
-from inertial_estimation.findings import Finding, Level, few, finding, limit_of
+from inertial_estimation.findings import Finding, few, finding, limit_of
 from inertial_estimation.logs.log import changing
 from inertial_estimation.logs.results import Inside, Replay
 from inertial_estimation.logs.sensor_agreement import GONE, Record
@@ -238,11 +238,9 @@ def replay_findings(replay: Replay) -> Iterator[Finding]:
         )  # fmt: skip
     for record in summary['sensor_residuals']:
         if record['doubtful']:
-            # What a fault explains is no other one.
-            level = Level.INFO if faults else None
             what = record['quantity'].replace('_', ' ')
             figures = {key: record[key] for key in ('rms', 'unit', 'noise')}
-            yield finding('sensor_residual', record['sensor'], level=level, what=what, **figures)
+            yield finding('sensor_residual', record['sensor'], what=what, **figures)
     notable = [group for group in summary['uninformed'] if group['sample_share'] >= MIN_SHARE]
     for group in notable[:MAX_GROUPS]:
         joints = few(group['joints'])
