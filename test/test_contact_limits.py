@@ -303,7 +303,8 @@ def test_two_soles_stay_where_their_submodels_merge(rng):
     [
         {'direction': (0.0, 0.0, 2.0)}, {'direction': (0.0, 0.0, 0.99)}, {'direction': (0, 0, 0)},
         {'direction': (0.0, np.nan, 1.0)}, {'direction': (0.0, 1.0)},
-        {'friction': 0.0}, {'friction': -0.5}, {'friction': np.nan}, {'friction': 'high'},
+        {'friction': 0.0}, {'friction': 0.01}, {'friction': -0.5},
+        {'friction': np.nan}, {'friction': 'high'},
         {'size': (0.1, 0.0)}, {'size': (-0.1, 0.1)}, {'size': (0.1, np.inf)}, {'size': 0.1},
     ],
 )  # fmt: skip

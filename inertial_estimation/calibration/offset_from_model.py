@@ -60,6 +60,7 @@ MIN_TURN = np.deg2rad(15.0)
 """Of gravity in a sensor, from which poses show errors of the model, magnified by four then."""
 POSE_DEVIATIONS, MIN_POSE_DIFFERENCE = 3.0, (0.3, 0.03)
 """Difference between poses that is reported: over its noise, and at least [N, Nm]."""
+HOLD = ': hold a pose for a second, or fit a matrix, which takes samples in motion'
 MASS_TOLERANCE = 1e-6
 MIN_CHANGE, MIN_LIKENESS = (3.0, 0.3), 0.9
 """Predicted changes [N, Nm], and their cosine with the measured ones, that show their factor."""
@@ -255,7 +256,7 @@ def offset_from_model(
         others = ', '.join(f'{count} {reason}' for reason, count in left_out.items() if count)
         raise CalibrationError(
             f'{counts[chosen & ~found].min()} of {n} samples can be used, {min_samples} are '
-            f'needed; left out: {others}{shown}'
+            f'needed; left out: {others}{shown}' + HOLD * bool(signs)
         )
     undetermined = np.zeros((0, len(fts), 6))
     if (found & shared).any():

@@ -184,7 +184,7 @@ def _robot(
     if chosen.calibration is not None:
         settings = replace(settings, calibration_file=chosen.calibration)
     urdf = files.load_urdf(chosen.robot)
-    with files.naming(chosen.robot):
+    with files.naming(chosen.robot, chosen.config):
         robot = build_robot(settings, urdf)
     return robot, settings, sensor_calibrations(
         settings, robot, new_file=chosen.calibration is None
