@@ -103,8 +103,7 @@ def finish(
         what = f"not written to '{chosen.out}'" if chosen.out else 'not usable'
         wrong = {one.subject for one in findings if one.level >= Level.ERROR}
         if wrong < results.keys():
-            others = ' '.join(name for name in results if name not in wrong)
-            errors.append(f'without them: --ft {others}')
+            errors.append('without them: --ft ' + ' '.join(n for n in results if n not in wrong))
         raise CalibrationError(f'{what}: {"; ".join(errors)}')
     if chosen.out is not None:
         notes = [f'accepted: {error}' for error in errors]

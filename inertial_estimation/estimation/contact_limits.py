@@ -94,7 +94,8 @@ class ContactLimits:
             return within, holds
         # Without OSQP's last step the answer is near; the multipliers show which limits hold.
         active = found.y < -ACTIVE * np.abs(found.y).max()
-        exact = holding(rows[active], np.linalg.inv(hessian(axes, shown))) @ unknowns
+        inverse = np.asarray(np.linalg.inv(hessian(axes, shown)))
+        exact = holding(rows[active], inverse) @ unknowns
         return (exact if (rows @ exact).min() > -MAX_VIOLATION else within), holds
 
 
