@@ -10,12 +10,12 @@ import numpy as np
 from robots import nested_humanoid_urdf, random_sample
 
 from inertial_estimation import Information, Problem, Robot, SampleBatch, submodel_regressors
+from inertial_estimation.identification.solvers.answer import Method
 from inertial_estimation.identification.solvers.divergence import (
     entropic_divergence,
     parameters_of,
     whitening,
 )
-from inertial_estimation.identification.solvers.method import Method
 from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 from inertial_estimation.model.inertia import pseudo_inertia
 

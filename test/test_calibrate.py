@@ -158,12 +158,22 @@ def test_assumed_support_beside_another_contact_writes_nothing(tmp_path, rng):
     findings = json.loads(figures.read_text())['findings']
     codes = [one['code'] for one in findings if one['level'] == 'error']
     assert {'second_support', 'residual'} == set(codes) and not output.exists()
-    # A support that is named is trusted, the readings contradict it all the same.
+    # A support that is named is not trusted either.
     named = '--support', 'l_sole', '--out', output
     assert call('offsets', tmp_path / 'bag', *named) == 1 and not output.exists()
     assert not call('offsets', tmp_path / 'bag', *named, '--accept')
     notes = read(output)[1]['l_leg'].provenance[0].notes
     assert 'r_sole' in str(notes) and any('accepted' in note for note in notes)
+    # Both feet stand all the time, which only their heights show.
+    positions = 0.17 * (np.array(robot.joint_names) == 'r_hip_pitch')
+    up = (link_poses(robot, positions)[link] @ L_H_sole)[:3, 2]
+    shot = standing(robot, positions, {'l_sole': 0.5, 'r_sole': 0.5}, up=up)
+    messages = messages_of([shot], list(robot.joint_names), rng.normal(0.0, 10.0, (5, 6)))
+    save(tmp_path, 'level', messages, biped_urdf(), **fixed)
+    more = '--support', 'l_sole', '--out', tmp_path / 'level.yaml', '--json', figures
+    assert call('offsets', tmp_path / 'level', *more) == 1 and not more[3].exists()
+    (error,) = json.loads(figures.read_text())['findings']
+    assert (error['code'], error['subject']) == ('second_support', 'r_sole')
 
 
 RATE, SECONDS = 100, 60.0

@@ -20,12 +20,12 @@ from test_geometry import to_unit
 
 from inertial_estimation import EquationBuilder, Problem, Robot, SampleBatch, Unknowns
 from inertial_estimation.identification.information import Information, weighted_sum
+from inertial_estimation.identification.solvers.answer import MIN_WEIGHT
 from inertial_estimation.identification.solvers.mass_points import (
     composition,
     link_grids,
     solve_mass_points,
 )
-from inertial_estimation.identification.solvers.method import MIN_WEIGHT
 from inertial_estimation.identification.solvers.methods import solve_least_squares
 from inertial_estimation.model.geometry import link_shapes
 from inertial_estimation.model.inertia import consistency_margin

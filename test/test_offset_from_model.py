@@ -266,6 +266,14 @@ def test_readings_in_another_unit_are_an_error(robot, rng, offsets, unit):
     assert texts and all('moment' in text for text in texts)
 
 
+@pytest.mark.parametrize('sensor', SENSORS)
+def test_wrong_sign_in_motion_is_no_second_support(robot, rng, offsets, sensor):
+    samples = turned(robot, rng, offsets, 'root', UPS)
+    samples.ft_readings[:, SENSORS.index(sensor)] *= -1.0
+    found = offset_from_model(WrenchEstimator(robot), samples, ['root'], moving=True)
+    assert {(one.code, one.subject) for one in found.findings} == {('scale', sensor)}
+
+
 LEVEL, LIFTED = 0.17, -0.8
 """Of the right hip: the soles are level within 3 mm, or 0.3 m apart [rad]."""
 

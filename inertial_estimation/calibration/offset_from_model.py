@@ -12,7 +12,7 @@ unless it turns with gravity: force = offset + s dm g.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -60,6 +60,7 @@ MIN_TURN = np.deg2rad(15.0)
 """Of gravity in a sensor, from which poses show errors of the model, magnified by four then."""
 POSE_DEVIATIONS, MIN_POSE_DIFFERENCE = 3.0, (0.3, 0.03)
 """Difference between poses that is reported: over its noise, and at least [N, Nm]."""
+HOLD = ': hold a pose for a second, or fit a matrix, which takes samples in motion'
 MASS_TOLERANCE = 1e-6
 MIN_CHANGE, MIN_LIKENESS = (3.0, 0.3), 0.9
 """Predicted changes [N, Nm], and their cosine with the measured ones, that show their factor."""
@@ -255,7 +256,7 @@ def offset_from_model(
         others = ', '.join(f'{count} {reason}' for reason, count in left_out.items() if count)
         raise CalibrationError(
             f'{counts[chosen & ~found].min()} of {n} samples can be used, {min_samples} are '
-            f'needed; left out: {others}{shown}'
+            f'needed; left out: {others}{shown}' + HOLD * bool(signs)
         )
     undetermined = np.zeros((0, len(fts), 6))
     if (found & shared).any():
@@ -291,7 +292,9 @@ def offset_from_model(
             touched = 1.0 - counts[k] / (counts[k] + left_out['touched'] - felt.sum())
             what = 'still samples'
             findings += contradictions(fts[k], what, spread[k], load, LEAST_NOISE, touched)
-        if not shared[k]:
+        if moving and not shared[k]:
+            findings += _wrong_scales(fts[k], own, loads.readings[at, k])
+        elif not shared[k]:
             compared = _compare_poses(
                 fts[k], own - offsets[k], loads.pulls[at, k], labels[at],
                 loads.readings[at, k],
@@ -299,7 +302,8 @@ def offset_from_model(
             if compared is not None:
                 poses[fts[k]], more = compared
                 findings += more
-    if len(supports) == 1:
+    # Readings with a wrong sign or unit look like another contact.
+    if len(supports) == 1 and not any(one.code == 'scale' for one in findings):
         rows = used.any(axis=1)
         findings += second_supports(
             robot, samples.take(np.flatnonzero(rows)), differences[rows], supports[0],
@@ -383,18 +387,8 @@ def _compare_poses(
     if turn >= MIN_TURN:
         A = np.hstack([np.tile(np.eye(3), (len(held), 1)), pull.reshape(-1, 1)])
         mass = float(np.linalg.lstsq(A, means[:, :3].ravel(), rcond=MASS_TOLERANCE)[0][3])
-    expected = (load - load.mean(axis=0)).reshape(-1, 2, 3)
-    measured = expected + changes
-    squares, products = ((expected * one).sum(axis=(0, 2)) for one in (expected, measured))
-    sizes = np.sqrt(squares * (measured**2).sum(axis=(0, 2)) + MASS_TOLERANCE)
-    shows = (np.sqrt(squares / len(held)) > MIN_CHANGE) & (np.abs(products) > MIN_LIKENESS * sizes)
-    factors = np.where(shows, products, np.nan) / np.where(shows, squares, 1.0)
     size = float(np.sqrt((predicted[:, :3] ** 2).sum(axis=1).mean()))
-    found, limit = [], limit_of('scale')
-    for kind, factor in zip(('force', 'moment'), factors.tolist()):
-        if not (np.isnan(factor) or 1.0 / limit < factor < limit):
-            what = f'change of the {kind} between poses'
-            found.append(finding('scale', name, level=Level.ERROR, what=what, factor=factor))
+    found = [*_wrong_scales(name, means, load)]
     if (differing > np.maximum(POSE_DEVIATIONS * noise, MIN_POSE_DIFFERENCE)).any():
         text = (
             f'reading minus prediction differs by {differing[0]:.2g} N, {differing[1]:.2g} Nm '
@@ -404,3 +398,21 @@ def _compare_poses(
             text += f', best explained by {mass:+.2f} kg'
         found.append(finding('offset_drift', name, what=text))
     return PoseErrors(means, turn, differing, mass, size), found
+
+
+def _wrong_scales(name: str, residuals: Array, predicted: Array) -> Iterator[Finding]:
+    """
+    Yield errors of readings that change with the prediction, but by another factor or sign.
+
+    residuals (n, 6): reading minus prediction; predicted (n, 6) [N, Nm].
+    """
+    expected, off = ((x - x.mean(axis=0)).reshape(-1, 2, 3) for x in (predicted, residuals))
+    measured, limit = expected + off, limit_of('scale')
+    squares, products = ((expected * one).sum(axis=(0, 2)) for one in (expected, measured))
+    sizes = np.sqrt(squares * (measured**2).sum(axis=(0, 2)) + MASS_TOLERANCE)
+    shows = (np.sqrt(squares / len(off)) > MIN_CHANGE) & (np.abs(products) > MIN_LIKENESS * sizes)
+    factors = np.where(shows, products, np.nan) / np.where(shows, squares, 1.0)
+    for kind, factor in zip(('force', 'moment'), factors.tolist()):
+        if not (np.isnan(factor) or 1.0 / limit < factor < limit):
+            what = f'change of the {kind}'
+            yield finding('scale', name, level=Level.ERROR, what=what, factor=factor)

@@ -116,7 +116,9 @@ def fit_slopes(raw: Array, accelerations: Array) -> RawSlopes:
     n, rows = len(raw), np.column_stack([accelerations, np.ones(len(raw))])
     x = np.asarray(np.linalg.lstsq(rows, raw, rcond=None)[0], dtype=np.float64)
     left = raw - rows @ x
-    noise = _floored(left.T @ left / (n - UNKNOWNS), raw)
+    # At least a share of the spread of each channel.
+    finest = (MIN_NOISE * raw.std(axis=0)) ** 2
+    noise = left.T @ left / (n - UNKNOWNS) + np.diag(np.where(finest > 0.0, finest, 1.0))
     inverse = np.linalg.inv(rows.T @ rows)
     covariance = np.asarray(np.kron(inverse, noise), dtype=np.float64)
     by_blocks = n >= BLOCKS * MIN_BLOCK_SAMPLES
@@ -166,9 +168,3 @@ def untouched(raw: Array, accelerations: Array) -> Mask:
 
     least = np.where(spread > 0.0, MIN_TOUCH, 1.0)
     return consensus(left_by, n, least, UNKNOWNS, UNKNOWNS + 2)
-
-
-def _floored(covariance: Array, raw: Array) -> Array:
-    """Return a covariance with at least a share of the spread of each channel."""
-    finest = (MIN_NOISE * raw.std(axis=0)) ** 2
-    return np.asarray(covariance + np.diag(np.where(finest > 0.0, finest, 1.0)))

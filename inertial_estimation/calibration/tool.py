@@ -35,7 +35,7 @@ from inertial_estimation.calibration.residual_statistics import (
     scales,
 )
 from inertial_estimation.errors import LogError, ModelError
-from inertial_estimation.findings import Finding
+from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.model.arguments import numbers, stacked
 from inertial_estimation.model.representations import net_wrench
 
@@ -121,6 +121,14 @@ class ToolFit(NamedTuple):
             subject, 'free motion of a tool', self.rms, self.rms_offset_only, self.noise,
             float((~self.used).mean()),
         )  # fmt: skip
+        if self.mass <= 0.0:
+            what = f'mass {self.mass:.3g} kg: wrong direction of the readings, or IMU axes'
+            yield finding('inertia', subject, level=Level.ERROR, what=what)
+        elif self.misalignment > MAX_MISALIGNMENT:
+            angle = np.degrees(self.misalignment)
+            what = f'forces fit best with the axes of the IMU turned by {angle:.0f} degrees'
+            share = float(np.linalg.norm(self.rms[:3]) / np.linalg.norm(self.rms_offset_only[:3]))
+            yield finding('residual', subject, level=Level.ERROR, what=what, share=share)
 
     def calibration(self, before: SensorCalibration, date: str) -> SensorCalibration:
         """Return the calibration with this offset."""
@@ -170,8 +178,7 @@ def fit_tool(
     ModelError
         If the pose is none, or there are no angular velocities for an inertia.
     LogError
-        If the log is too short, does not turn enough, needs a larger delay, or gives a negative
-        mass or other axes of the IMU.
+        If the log is too short, does not turn enough, or needs a larger delay.
 
     """
     require_direction(direction)
@@ -238,18 +245,10 @@ def fit_tool(
     kept = problem._replace(times=times[used], measured=measured[used], blocks=blocks)
     # With wrong axes no delay fits, which shows without a delay as well.
     shown = (at_once, 0.0) if at_edge else (x, delay)
-    if shown[0][0] <= 0.0:
-        raise LogError(
-            f'the mass on {name} is {shown[0][0]:.3g} kg: wrong direction of its readings, or IMU '
-            'axes'
-        )
     misalignment = kept.misalignment(*shown)
-    if misalignment > MAX_MISALIGNMENT:
-        raise LogError(
-            f'forces on {name} fit best with the axes of the IMU turned by '
-            f'{np.degrees(misalignment):.0f} degrees'
-        )
-    if at_edge:
+    if at_edge and (at_once[0] <= 0.0 or misalignment > MAX_MISALIGNMENT):
+        x, delay, most = at_once, 0.0, 0.0
+    elif at_edge:
         raise LogError(
             f"the streams fit best with a delay at the limit 'max_delay', {most:.3g} s",
             about=('max_delay',),

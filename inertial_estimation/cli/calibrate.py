@@ -101,6 +101,9 @@ def finish(
     errors = [str(one) for one in findings if one.level >= Level.ERROR]
     if errors and not chosen.accept:
         what = f"not written to '{chosen.out}'" if chosen.out else 'not usable'
+        wrong = {one.subject for one in findings if one.level >= Level.ERROR}
+        if wrong < results.keys():
+            errors.append('without them: --ft ' + ' '.join(n for n in results if n not in wrong))
         raise CalibrationError(f'{what}: {"; ".join(errors)}')
     if chosen.out is not None:
         notes = [f'accepted: {error}' for error in errors]

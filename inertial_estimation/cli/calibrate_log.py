@@ -65,12 +65,10 @@ def offsets(chosen: argparse.Namespace) -> None:
     except CalibrationError:
         log.require_derivatives()
         raise
-    # A support that was named is known to be the only one.
     findings = [
-        replace(one, level=Level.ERROR)
-        if one.code == 'second_support' and not chosen.support else one
+        replace(one, level=Level.ERROR) if one.code == 'second_support' else one
         for one in found.findings
-    ]  # fmt: skip
+    ]
     fields = {'offset': found.offsets, 'spread': found.spread, 'deviation': found.deviations,
               'samples': found.n_samples, 'unique': found.unique, 'assumed': found.assumed,
               'temperature': found.temperatures}  # fmt: skip
@@ -186,7 +184,7 @@ def _robot(
     if chosen.calibration is not None:
         settings = replace(settings, calibration_file=chosen.calibration)
     urdf = files.load_urdf(chosen.robot)
-    with files.naming(chosen.robot):
+    with files.naming(chosen.robot, chosen.config):
         robot = build_robot(settings, urdf)
     return robot, settings, sensor_calibrations(
         settings, robot, new_file=chosen.calibration is None

@@ -57,7 +57,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _check_robot(chosen: argparse.Namespace, urdf: str) -> int:
     contacts = [Contact(frame) for frame in chosen.contacts]
-    with naming(chosen.urdf):
+    with naming(chosen.urdf, chosen.config):
         if chosen.config:
             settings = EstimatorSettings.from_yaml(chosen.config)
             found = check_settings(settings, urdf, contacts)
@@ -78,7 +78,7 @@ def _check_robot(chosen: argparse.Namespace, urdf: str) -> int:
 
 def _check_equations(chosen: argparse.Namespace, urdf: str) -> int:
     """Print what logs can determine, or whether stated base parameters can be those of bodies."""
-    with naming(chosen.urdf):
+    with naming(chosen.urdf, chosen.config):
         notes, contacts = list[str](), tuple[str, ...]()
         if chosen.config:
             settings = IdentifySettings.from_yaml(chosen.config)

@@ -28,12 +28,13 @@ def load_urdf(path: str) -> str:
 
 
 @contextmanager
-def naming(path: str) -> Iterator[None]:
-    """Name the file in errors of a robot."""
+def naming(path: str, config: str | Path | None = None) -> Iterator[None]:
+    """Name the file in errors of a robot, and the one of its configuration."""
     try:
         yield
     except ModelError as error:
-        raise ModelError(f"'{path}': {error}") from error
+        config_too = f" with '{config}'" if config else ''
+        raise ModelError(f"'{path}'{config_too}: {error}") from error
 
 
 def check_outputs(chosen: Namespace) -> None:

@@ -23,7 +23,7 @@ from inertial_estimation.cli.render import (
 )
 from inertial_estimation.config.files import write_whole
 from inertial_estimation.errors import CallError, ModelError, NameNotFound
-from inertial_estimation.identification.solvers.method import require_weight
+from inertial_estimation.identification.solvers.answer import require_weight
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.logs.identify import RobotIdentification, identify
 from inertial_estimation.logs.identify_settings import IdentifySettings

@@ -32,8 +32,12 @@ HOLDS = 2e-5
 """Up to which a limit counts as one that holds, over the largest violation before."""
 SETTINGS = {'eps_abs': 1e-6, 'eps_rel': 1e-6, 'max_iter': 2000, 'polishing': True}
 """Of OSQP; a cycle of 1000 iterations takes a millisecond."""
-SOLVED, INTERRUPTED = 1, 10
-"""`osqp.SolverStatus`."""
+ROUND_OFF = 1e-9
+"""Of singular values, relative: limits that others imply."""
+SOLVED, INTERRUPTED, POLISHED = 1, 10, 1
+"""`osqp.SolverStatus`, the last of the polish."""
+ACTIVE = 1e-6
+"""Multiplier over the largest, of a limit that holds."""
 
 
 def hessian(axes: Array, shown: Array) -> Array:
@@ -85,7 +89,25 @@ class ContactLimits:
         if found.info.status_val != SOLVED:
             return None
         within = unknowns + size * found.x
-        return within, rows @ within <= max(MAX_VIOLATION, HOLDS * size)
+        holds = rows @ within <= max(MAX_VIOLATION, HOLDS * size)
+        if found.info.status_polish == POLISHED:
+            return within, holds
+        # Without OSQP's last step the answer is near; the multipliers show which limits hold.
+        active = found.y < -ACTIVE * np.abs(found.y).max()
+        inverse = np.asarray(np.linalg.inv(hessian(axes, shown)))
+        exact = holding(rows[active], inverse) @ unknowns
+        return (exact if (rows @ exact).min() > -MAX_VIOLATION else within), holds
+
+
+def holding(rows: Array, inverse: Array) -> Array:
+    """
+    Return K in ``x = K x0``, the nearest x with ``rows x = 0``, shape (n, n).
+
+    rows (n_held, n); inverse (n, n): of the Hessian of the distance.
+    """
+    pull = inverse @ rows.T
+    shown = np.linalg.pinv(rows @ pull, ROUND_OFF, hermitian=True)
+    return np.asarray(np.eye(len(inverse)) - pull @ shown @ rows)
 
 
 def _solver(rows: Array) -> Any:

@@ -9,17 +9,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntFlag
 from functools import cached_property
-from math import copysign, cos, hypot, inf, pi, sin
+from math import copysign, cos, hypot, pi, sin
 
 import numpy as np
 
 from inertial_estimation.arrays import Array
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ModelError, ShapeError
 
 ORIGIN = (0.0, 0.0, 0.0)
 Z_AXIS = (0.0, 0.0, 1.0)
 UNIT = 1e-3
 """Error of the length of a unit vector, of which a file states a few digits."""
+MIN_FRICTION = 0.02
+"""Steel on ice has 0.03; forces that are limited to less count as undetermined."""
 
 
 class Limit(IntFlag):
@@ -167,7 +170,7 @@ class Contact:
     ------
     ModelError
         If the kind is unknown, a number is not finite, the direction is zero or no unit normal,
-        the friction is not positive or the rectangle is empty where the kind needs them.
+        the friction is below `MIN_FRICTION` or the rectangle is empty where the kind needs them.
     ShapeError
         If point, direction, wrench or size has the wrong length.
 
@@ -208,16 +211,15 @@ class Contact:
             raise ModelError(f"contact '{self.frame}': the direction is zero")
         object.__setattr__(self, 'direction', tuple(value / length for value in self.direction))
         needed = {limit for limit, _ in kind.limits}
-        for limit, what, value, is_good in (
-            (Limit.PUSH, 'length of the direction', length, abs(length - 1.0) <= UNIT),
-            (Limit.FRICTION, 'friction', self.friction, 0.0 < self.friction < inf),
-            (Limit.EDGE, 'size', self.size, min(self.size) > 0.0),
+        least = f'{MIN_FRICTION:g} or more'
+        for limit, what, value, is_good, expected in (
+            (Limit.PUSH, 'length of the direction', length, abs(length - 1.0) <= UNIT, '1'),
+            (Limit.FRICTION, 'friction', self.friction, self.friction >= MIN_FRICTION, least),
+            (Limit.EDGE, 'size', self.size, min(self.size) > 0.0, 'positive'),
         ):
             if limit in needed and not is_good:
-                raise ModelError(
-                    f"contact '{self.frame}' of kind {kind}: {what} {value} is not "
-                    f'{"1" if limit is Limit.PUSH else "positive"}'
-                )
+                fault = f'{value}, expected {expected}' if np.any(value) else 'missing or zero'
+                raise ModelError(f"contact '{self.frame}' of kind {kind}: {what} is {fault}")
         object.__setattr__(self, 'name', self.name or self.frame)
         object.__setattr__(self, '_hash', hash(self._key()))
 
@@ -269,6 +271,16 @@ class Contact:
     def basis(self) -> Array:
         """Return the wrenches of unit unknowns in and about the frame, shape (6, unknowns)."""
         return self.kind.basis(self.point, self.direction)
+
+
+def build_contacts(settings: EstimatorSettings) -> list[Contact]:
+    """Return the default contacts of the settings."""
+    contacts = []
+    for name in settings.contacts:
+        one = settings.contact_of(name)
+        fields = one.point, one.direction, one.wrench, name, one.friction, one.size
+        contacts.append(Contact(one.frame, one.kind, *fields))  # type: ignore[arg-type]
+    return contacts
 
 
 def check_contacts(given: object) -> tuple[Contact, ...]:

@@ -53,7 +53,7 @@ from inertial_estimation.identification.problem import (
     Problem,
 )
 from inertial_estimation.identification.row_space import ZERO_COLUMN, eliminated
-from inertial_estimation.identification.solvers.method import Method, require_weight
+from inertial_estimation.identification.solvers.answer import Method, require_weight
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import (
     FT_OFFSET,

@@ -24,7 +24,6 @@ from inertial_estimation.arrays import Array, Mask, Stamps
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.sample import SampleBatch
 
-NANOSECONDS = 1e-9
 DERIVATIVE_POINTS = 7
 """Samples of a derivative: exact for polynomials of degree 6, 2e-6 low at 4 Hz and 100 Hz."""
 EDGE = DERIVATIVE_POINTS - 1
@@ -169,7 +168,7 @@ class MotionSpectrum(NamedTuple):
 def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
     """Filter a log and take its derivatives."""
     stamps = samples.stamp_ns
-    t, back = stamps * NANOSECONDS, np.flatnonzero(np.diff(stamps) <= 0)
+    t, back = stamps * 1e-9, np.flatnonzero(np.diff(stamps) <= 0)
     if len(t) < 2:
         raise LogError(f'{len(t)} samples are too few for derivatives')
     if len(back):
@@ -269,14 +268,14 @@ def _spectrum(part: SampleBatch, period: float, how: Preparation) -> MotionSpect
 
 def _evenly_spaced(part: SampleBatch, period: float) -> tuple[Stamps, float, dict[str, Any]]:
     """Return stamps, their period [s] and signals of one part."""
-    t = np.asarray((part.stamp_ns - part.stamp_ns[0]) * NANOSECONDS, dtype=np.float64)
+    t = np.asarray((part.stamp_ns - part.stamp_ns[0]) * 1e-9, dtype=np.float64)
     n = round(t[-1] / period) + 1
     step = float(t[-1]) / (n - 1)
     grid: Array = step * np.arange(n)
     signals: dict[str, Any] = {name: getattr(part, name) for name in SIGNALS}
     stamps = part.stamp_ns
     if n != len(t) or np.abs(grid - t).max() >= MAX_JITTER * period:
-        stamps = stamps[0] + np.round(grid / NANOSECONDS).astype(np.int64)
+        stamps = stamps[0] + np.round(grid / 1e-9).astype(np.int64)
         signals = {name: _interpolated(values, t, grid) for name, values in signals.items()}
     return stamps, step, signals
 

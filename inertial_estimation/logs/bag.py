@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 BAG_VERSION: Final = 8
 """For Humble and later."""
-NANOSECONDS = 1e-9
 PIECE = 40_000
 """Messages that are read and decoded at once; some seconds of a robot, some megabytes."""
 
@@ -172,7 +171,7 @@ class Stream(NamedTuple):
         """Return NaN where it repeats itself for longer than a time [s]; 0: never."""
         values = self.values.copy()
         for first, last in zip(*runs(values), strict=True) if after else ():
-            if self.stamps_ns[last] - self.stamps_ns[first] > after / NANOSECONDS:
+            if self.stamps_ns[last] - self.stamps_ns[first] > after / 1e-9:
                 values[first + 1 : last + 1] = np.nan
         return self._replace(values=values)
 
@@ -185,7 +184,7 @@ class Stream(NamedTuple):
         stamps, values = self.stamps_ns, self.values
         after = np.minimum(np.searchsorted(stamps, instants), len(stamps) - 1)
         before = np.where(stamps[after] == instants, after, np.maximum(after - 1, 0))
-        ages = np.array([instants - stamps[before], stamps[after] - instants]) * NANOSECONDS
+        ages = np.array([instants - stamps[before], stamps[after] - instants]) * 1e-9
         near: Mask = np.logical_and.reduce((ages >= 0.0) & (ages <= max_age), axis=0)
         share = ages[0] / np.where(after > before, ages.sum(axis=0), 1.0)
         change = share[:, None] * (values[after] - values[before])

@@ -130,8 +130,8 @@ def compute_offsets(
         )  # fmt: skip
         if findings and request.source == 'model' and not request.support:
             raise LogError(
-                f"in 'offset_range', '{support}' is not the only contact: "
-                f'{"; ".join(map(str, findings))}',
+                f"in 'offset_range', readings contradict the model with '{support}' as the only "
+                f'contact: {"; ".join(map(str, findings))}',
                 about=('offset_range',),
             )
         progress('offsets from the model', 1.0)

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Indices
-from inertial_estimation.estimation.contact_limits import FREEDOM, ContactLimits
+from inertial_estimation.estimation.contact_limits import FREEDOM, ContactLimits, holding
 from inertial_estimation.estimation.plan import Plan, Split
-from inertial_estimation.estimation.step import ROUND_OFF, split_wrench
+from inertial_estimation.estimation.step import split_wrench
 
 
 class Problem(NamedTuple):
@@ -95,9 +95,7 @@ def _held(rows: Array, u: Array, s: Array, change: Array, moved: Array) -> tuple
     # dH = dA'A + A'dA.
     dh = change[..., :n] @ (s * at[:n])
     dh[:n] += s[:, None] * np.einsum('njk,n->kj', change, at)[:n]
-    pull = h_inverse @ rows.T
-    free = np.eye(len(u)) - pull @ np.linalg.pinv(rows @ pull, ROUND_OFF, hermitian=True) @ rows
-    return free, h_inverse @ u @ dh
+    return holding(rows, h_inverse), h_inverse @ u @ dh
 
 
 def _changes(problem: Problem, u: Array, rows: Array, whiten: Array, turned: Array) -> Array:

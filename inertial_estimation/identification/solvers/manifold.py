@@ -21,6 +21,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.identification.problem import Grade, Problem
+from inertial_estimation.identification.solvers.answer import Answer, Method
 from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import (
     ENTROPIC,
@@ -29,7 +30,6 @@ from inertial_estimation.identification.solvers.divergence import (
     entropic_hessian,
     symmetric,
 )
-from inertial_estimation.identification.solvers.method import Answer, Method
 
 OPTIMAL, ROUND_OFF = 1e-9, 1e-15
 """Decrease that Newton's step predicts, over the objective: of an optimal answer, and no more."""

@@ -27,6 +27,7 @@ from inertial_estimation.errors import InertialEstimationError, ModelError, Shap
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import LinearBounds, Problem
 from inertial_estimation.identification.row_space import RANK_TOLERANCE, RowSpace
+from inertial_estimation.identification.solvers.answer import Answer, Method
 from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import NONE
 from inertial_estimation.identification.solvers.lmi import (
@@ -34,7 +35,6 @@ from inertial_estimation.identification.solvers.lmi import (
     minimise_inside,
     scaled,
 )
-from inertial_estimation.identification.solvers.method import Answer, Method
 from inertial_estimation.model.geometry import PER_AXIS, Box, Shape
 from inertial_estimation.model.inertia import (
     inertia_seen_from,

@@ -31,6 +31,7 @@ from inertial_estimation.errors import NameNotFound
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Grade, Identification, Problem
 from inertial_estimation.identification.row_space import RowSpace
+from inertial_estimation.identification.solvers.answer import Answer, Method
 from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import (
     ENTROPIC,
@@ -42,7 +43,6 @@ from inertial_estimation.identification.solvers.divergence import (
 from inertial_estimation.identification.solvers.lmi import minimise_within
 from inertial_estimation.identification.solvers.manifold import solve_manifold
 from inertial_estimation.identification.solvers.mass_points import solve_mass_points
-from inertial_estimation.identification.solvers.method import Answer, Method
 
 MAX_GRADIENT = 1e-10
 """Relative gradient of an optimal answer of a least squares problem."""

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""A method of identification: a solver with its properties, and standard deviations."""
+"""Answers of solvers: their standard deviations, and the methods that return them."""
 
 from __future__ import annotations
 
