@@ -313,7 +313,9 @@ class SubmodelIdentifier:
         recent.append(_Added(new, seconds, memory.information, memory.gain))
         if sum(one.seconds for one in recent) < self._settings.warm_up:
             return False
-        while sum(one.seconds for one in recent) - recent[0].seconds > 2.0 * self._settings.warm_up:
+        while (
+            sum(one.seconds for one in recent) - recent[0].seconds > 2.0 * self._settings.warm_up
+        ):
             recent.popleft()
         newest, older = reduce(Evidence.merge, (one.evidence for one in recent)), recent[0]
         whitened, prior = memory.whitened(newest), memory.loose_prior
