@@ -13,7 +13,7 @@ rejected.
 Noise that was estimated at rest, or while something touched the robot, is wrong later, and so are
 equations from before a joint, an IMU or an offset was right. So the memory starts again from the
 newest equations if these say more about the parameters than all before, and contradict it or have
-far less noise. Those that contradict must also determine more combinations: motion changes the
+less noise. Those that contradict must also determine more combinations: motion changes the
 regressor, a contact does not.
 """
 
@@ -36,11 +36,13 @@ from inertial_estimation.identification.recursion.payload import PayloadFit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.row_space import RowSpace, wandered
 
-MIN_SQUARE = 0.25
+MIN_SQUARE = 0.5
 """
 Square of the noise of the newest forces, moments or efforts over that before, from which this is
 that of a wrong start.
 """
+COMPARED_SPAN = 2.0
+"""Time of the newest windows that may replace a start, over the warm-up."""
 MAX_EXCESS = 30.0
 """Squares that old and new equations add together, by unknown, from which they contradict."""
 COMPARED_WINDOWS = 5
@@ -226,7 +228,7 @@ class SubmodelIdentifier:
         self._ratios: deque[float] = deque(maxlen=COMPARED_WINDOWS)
         self._newest: deque[Evidence] = deque(maxlen=COMPARED_WINDOWS)
         self._recent: deque[_Added] = deque()
-        """Newest windows of twice the warm-up, all rejected or none."""
+        """Newest windows, all rejected or none."""
 
     @property
     def agreeing(self) -> bool:
@@ -313,9 +315,7 @@ class SubmodelIdentifier:
         recent.append(_Added(new, seconds, memory.information, memory.gain))
         if sum(one.seconds for one in recent) < self._settings.warm_up:
             return False
-        while (
-            sum(one.seconds for one in recent) - recent[0].seconds > 2.0 * self._settings.warm_up
-        ):
+        while sum(one.seconds for one in [*recent][1:]) > COMPARED_SPAN * self._settings.warm_up:
             recent.popleft()
         newest, older = reduce(Evidence.merge, (one.evidence for one in recent)), recent[0]
         whitened, prior = memory.whitened(newest), memory.loose_prior
@@ -328,6 +328,7 @@ class SubmodelIdentifier:
         both = both.forget(older.before.count / both.count)
         is_more = memory.determined(both) > memory.determined(older.before)
         is_contrary = excess > MAX_EXCESS and is_more
+        # Few equations leave less than their noise, which takes longer to find.
         left = newest.residuals(RowSpace.of(own.R).solve(own.rho))
         begun = copy(memory)
         if not ((is_contrary or self._is_quiet(left)) and begun.begin(newest)):
