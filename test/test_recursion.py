@@ -32,7 +32,7 @@ from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.recursion.covariance import SHOWN, certainties
 from inertial_estimation.identification.recursion.innovation import Change
-from inertial_estimation.identification.recursion.memory import SubmodelMemory
+from inertial_estimation.identification.recursion.memory import OFFSET_SIZES, SubmodelMemory
 from inertial_estimation.identification.recursion.offsets import (
     DRIFT,
     MAX_INTERVAL,
@@ -269,7 +269,7 @@ def test_payload_centre_deviation_has_the_correlation_with_mass(rng):
 
 def reduced(fit):
     """Return equations and prior of a submodel, variances of their errors, and of the prior."""
-    one, information, v = fit.memory, fit.memory.information, fit.memory.prior_variance
+    one, information, v = fit.memory, fit.memory.regularised, fit.memory.prior_variance
     n, m = information.n, one.block.unknowns.n_inertial
     prior = entropic_model(one.block.unknowns, one.prior, fit.parameters, one.scales, 1.0 / v)
     rows = np.vstack([information.R, prior.R])
@@ -405,6 +405,25 @@ def small_log(robot, seconds, rate=100.0, swing=0.8):
 
 def by_name(identifier, name):
     return next(one for one in identifier.memories if one.name == name)
+
+
+def test_an_undetermined_offset_is_as_uncertain_as_its_prior(humanoid):
+    """At rest, a submodel between two sensors tells what their offsets sum up to."""
+    identifier = RecursiveIdentifier(humanoid, settings(humanoid, warm_up=3.0))
+    for part in equal_parts(small_log(humanoid, 4.0, swing=0.0), 1.0):
+        identifier.add(part)
+    known = by_name(identifier, 'thigh')
+    assert len(known.own) == 12
+    found = joint_refit([known])
+    root = certainties(found)['thigh'].offset_root
+    # In units of the prior, about the offsets of the log.
+    sizes = known.offset_scales(*OFFSET_SIZES)
+    errors, root = (found.offsets[known.own] - 3.0) / sizes, root / sizes[:, None]
+    shares, directions = np.linalg.eigh(root @ root.T)
+    assert (np.abs(errors @ directions) < 3.0 * np.sqrt(shares)).all()
+    # Six of twelve; what the noise of a second leaves of the size of the prior.
+    np.testing.assert_allclose(shares[6:], 1.0, rtol=0.2)
+    assert shares[5] < 0.1
 
 
 def test_offsets_walk_by_the_root_of_time_and_equations_fade(humanoid, rng):
