@@ -32,7 +32,7 @@ from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.recursion.covariance import SHOWN, certainties
 from inertial_estimation.identification.recursion.innovation import Change
-from inertial_estimation.identification.recursion.memory import SubmodelMemory
+from inertial_estimation.identification.recursion.memory import OFFSET_SIZES, SubmodelMemory
 from inertial_estimation.identification.recursion.offsets import (
     DRIFT,
     MAX_INTERVAL,
@@ -86,11 +86,12 @@ def log(robot, seconds, pushes=None, moving=None):
     return samples, offsets
 
 
-def identify(robot, prior, samples, **chosen):
-    """Return an identifier that was given a log in windows of a second."""
+def identify(robot, prior, samples, free=None, **chosen):
+    """Return an identifier that was given a log in windows of a second, `free` samples of each."""
     identifier = RecursiveIdentifier(robot.with_parameters(prior), settings(robot, **chosen))
+    free = None if free is None else np.tile(free[:, None], (1, len(robot.submodels)))
     for part in equal_parts(samples, 1.0):
-        identifier.add(part)
+        identifier.add(part, free=free)
     return identifier
 
 
@@ -185,11 +186,20 @@ def test_a_push_changes_no_offset(robot, prior, moving):
         assert np.abs(refits[-1].offsets['l_arm_ft'] - offsets[4]).max() < 0.2
 
 
-@pytest.mark.parametrize('still', [False, True], ids=['in motion', 'at rest'])
-def test_a_wrong_start_is_replaced(robot, prior, still):
-    """A hand is held at first: later equations count alone."""
-    samples, _ = log(robot, 11.0)
-    n = 300
+@pytest.mark.parametrize(
+    ('seconds', 'bias', 'still', 'share'),
+    [
+        (11.0, 0.0, False, 1.0),
+        (11.0, 0.0, True, 1.0),
+        (9.0, 20.0, False, 1.0),
+        (22.0, 0.0, False, 0.4),
+    ],
+    ids=['touch in motion', 'touch at rest', 'only forces biased', 'free for a part of the time'],
+)
+def test_a_wrong_start_is_replaced(robot, prior, seconds, bias, still, share):
+    """A hand is held or its sensor biased for three seconds: later equations count alone."""
+    samples, _ = log(robot, seconds)
+    n = round(300 / share)
     if still:
         # It begins to move as the hand is released.
         samples.positions[:n] = samples.positions[n]
@@ -198,14 +208,20 @@ def test_a_wrong_start_is_replaced(robot, prior, still):
         clean = with_readings(robot, samples, robot.parameters).ft_readings
         samples.ft_readings[:n] = clean[:n] + (readings - clean)[n]
     arm, sensor = 'l_upper_arm', [one.name for one in robot.ft_sensors].index('l_arm_ft')
-    clean = samples.ft_readings[:n, sensor].copy()
-    samples.ft_readings[:n, sensor] += 10.0 * np.sin(np.linspace(0.0, 9.0, n))[:, None] * WRENCH
-    touched = identify(robot, prior, samples, gate=4.0, warm_up=3.0)
-    samples.ft_readings[:n, sensor] = clean
-    free = identify(robot, prior, samples, gate=4.0, warm_up=3.0)
+    wrong = 10.0 * np.sin(np.linspace(0.0, 9.0, n))[:, None] * WRENCH
+    if bias:
+        # It ends while the noise is estimated, and only that of forces is too large.
+        wrong = np.tile([bias, 0.0, 0.0, 0.0, 0.0, 0.0], (n - 50, 1))
+    clean = samples.ft_readings.copy()
+    samples.ft_readings[: len(wrong), sensor] += wrong
+    free = np.arange(100) < 100 * share
+    touched = identify(robot, prior, samples, free, gate=4.0, warm_up=3.0)
+    untouched = identify(
+        robot, prior, replace(samples, ft_readings=clean), free, gate=4.0, warm_up=3.0
+    )
     links = list(next(one.links for one in robot.submodels if one.name == arm))
     errors = []
-    for one in (touched, free):
+    for one in (touched, untouched):
         memory = next(each for each in one.memories if each.name == arm)
         # The noise of the readings, and not that of the hand.
         assert memory.noise['force_x'] < 2.0 * NOISE[0]
@@ -253,7 +269,7 @@ def test_payload_centre_deviation_has_the_correlation_with_mass(rng):
 
 def reduced(fit):
     """Return equations and prior of a submodel, variances of their errors, and of the prior."""
-    one, information, v = fit.memory, fit.memory.information, fit.memory.prior_variance
+    one, information, v = fit.memory, fit.memory.regularised, fit.memory.prior_variance
     n, m = information.n, one.block.unknowns.n_inertial
     prior = entropic_model(one.block.unknowns, one.prior, fit.parameters, one.scales, 1.0 / v)
     rows = np.vstack([information.R, prior.R])
@@ -389,6 +405,25 @@ def small_log(robot, seconds, rate=100.0, swing=0.8):
 
 def by_name(identifier, name):
     return next(one for one in identifier.memories if one.name == name)
+
+
+def test_an_undetermined_offset_is_as_uncertain_as_its_prior(humanoid):
+    """At rest, a submodel between two sensors tells what their offsets sum up to."""
+    identifier = RecursiveIdentifier(humanoid, settings(humanoid, warm_up=3.0))
+    for part in equal_parts(small_log(humanoid, 4.0, swing=0.0), 1.0):
+        identifier.add(part)
+    known = by_name(identifier, 'thigh')
+    assert len(known.own) == 12
+    found = joint_refit([known])
+    root = certainties(found)['thigh'].offset_root
+    # In units of the prior, about the offsets of the log.
+    sizes = known.offset_scales(*OFFSET_SIZES)
+    errors, root = (found.offsets[known.own] - 3.0) / sizes, root / sizes[:, None]
+    shares, directions = np.linalg.eigh(root @ root.T)
+    assert (np.abs(errors @ directions) < 3.0 * np.sqrt(shares)).all()
+    # Six of twelve; what the noise of a second leaves of the size of the prior.
+    np.testing.assert_allclose(shares[6:], 1.0, rtol=0.2)
+    assert shares[5] < 0.1
 
 
 def test_offsets_walk_by_the_root_of_time_and_equations_fade(humanoid, rng):

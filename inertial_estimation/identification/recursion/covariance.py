@@ -26,6 +26,7 @@ v is rather too large: friction is not subtracted, as its prior is an upper size
 deviation, and D is that of one submodel alone, where neighbours may determine its offsets.
 
 Offsets are eliminated last: what the other submodels determine of them enters with its own errors.
+Their weak prior counts as equations: what nothing else determines is as uncertain as that.
 Friction has no rows in the roots. Faded equations count as fewer of the same noise.
 
 Base parameters are those that the equations determine without the prior. The combinations depend
@@ -114,7 +115,7 @@ def certainties(found: JointRefit) -> dict[str, Certainty]:
 
 def _triangle(fit: SubmodelFit) -> _Triangle:
     """Reduce equations and prior of one submodel."""
-    one, information, v = fit.memory, fit.memory.corrected, fit.memory.prior_variance
+    one, information, v = fit.memory, fit.memory.regularised, fit.memory.prior_variance
     n = one.block.unknowns.n_inertial
     prior = entropic_model(one.block.unknowns, one.prior, fit.parameters, one.scales, 1.0 / v)
     rows = np.vstack([information.R, prior.R])
@@ -148,7 +149,7 @@ def _offset_errors(triangles: Sequence[_Triangle], n: int) -> list[Array]:
     for start, one in zip(edges, triangles):
         lower[start : start + len(one.own), one.own] = one.R[one.n :, one.n :]
     space = RowSpace.of(lower)
-    # Parameters do not depend on undetermined offsets, as their prior holds all of them.
+    # Offsets of sensors without equations are not seen.
     inverse = space.directions / space.strengths @ space.left.T / space.scales[:, None]
     parts = np.split(inverse, edges[1:-1], axis=1)
     return [part @ one.E[one.n :] for part, one in zip(parts, triangles, strict=True)]

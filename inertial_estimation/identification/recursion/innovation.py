@@ -13,7 +13,7 @@ rejected.
 Noise that was estimated at rest, or while something touched the robot, is wrong later, and so are
 equations from before a joint, an IMU or an offset was right. So the memory starts again from the
 newest equations if these say more about the parameters than all before, and contradict it or have
-far less noise. Those that contradict must also determine more combinations: motion changes the
+less noise. Those that contradict must also determine more combinations: motion changes the
 regressor, a contact does not.
 """
 
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from copy import copy
 from enum import Enum
 from functools import reduce
 from typing import NamedTuple
@@ -33,10 +34,15 @@ from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.recursion.memory import FORCES, MOMENTS, SubmodelMemory
 from inertial_estimation.identification.recursion.payload import PayloadFit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.row_space import wandered
+from inertial_estimation.identification.row_space import RowSpace, wandered
 
-MIN_SQUARE = 0.25
-"""Mean square of the newest residuals over the noise from which this is that of a wrong start."""
+MIN_SQUARE = 0.5
+"""
+Square of the noise of the newest forces, moments or efforts over that before, from which this is
+that of a wrong start.
+"""
+COMPARED_SPAN = 2.0
+"""Time of the newest windows that may replace a start, over the warm-up."""
 MAX_EXCESS = 30.0
 """Squares that old and new equations add together, by unknown, from which they contradict."""
 COMPARED_WINDOWS = 5
@@ -221,7 +227,7 @@ class SubmodelIdentifier:
         """Fit of the payload that was detected last."""
         self._ratios: deque[float] = deque(maxlen=COMPARED_WINDOWS)
         self._newest: deque[Evidence] = deque(maxlen=COMPARED_WINDOWS)
-        self._recent: deque[_Added] = deque(maxlen=COMPARED_WINDOWS)
+        self._recent: deque[_Added] = deque()
         """Newest windows, all rejected or none."""
 
     @property
@@ -309,20 +315,33 @@ class SubmodelIdentifier:
         recent.append(_Added(new, seconds, memory.information, memory.gain))
         if sum(one.seconds for one in recent) < self._settings.warm_up:
             return False
+        while sum(one.seconds for one in [*recent][1:]) > COMPARED_SPAN * self._settings.warm_up:
+            recent.popleft()
         newest, older = reduce(Evidence.merge, (one.evidence for one in recent)), recent[0]
         whitened, prior = memory.whitened(newest), memory.loose_prior
         assert whitened is not None
         rows = whitened[0]
-        both, own = older.before.merge(rows), rows.merge(prior).energy
-        excess = (both.merge(prior).energy - older.before.merge(prior).energy - own) / prior.n
+        both, own = older.before.merge(rows), rows.merge(prior)
+        excess = both.merge(prior).energy - older.before.merge(prior).energy - own.energy
+        excess /= prior.n
         # A longer rest determines no more, only better.
         both = both.forget(older.before.count / both.count)
         is_more = memory.determined(both) > memory.determined(older.before)
-        is_wrong = own < MIN_SQUARE * rows.count or (excess > MAX_EXCESS and is_more)
-        if not (is_wrong and memory.begin(newest, older.gain)):
+        is_contrary = excess > MAX_EXCESS and is_more
+        # Few equations leave less than their noise, which takes longer to find.
+        left = newest.residuals(RowSpace.of(own.R).solve(own.rho))
+        begun = copy(memory)
+        if not ((is_contrary or self._is_quiet(left)) and begun.begin(newest)):
             return False
-        memory.seconds += self.rejected_seconds
+        if not (is_contrary or self._is_quiet(begun.noise)) or begun.gain < older.gain:
+            return False
+        begun.seconds += self.rejected_seconds
+        self.memory = begun
         return True
+
+    def _is_quiet(self, levels: Mapping[str, float]) -> bool:
+        """Return true if residuals or noise by kind show that of the memory to be wrong."""
+        return min(self._squares(levels).values(), default=1.0) < MIN_SQUARE
 
     def _compare(self, new: Evidence, seconds: float) -> None:
         """Compare fit and prior on new equations, and let the noise follow the residuals."""
@@ -335,12 +354,14 @@ class SubmodelIdentifier:
 
     def _ratio(self, prior: Mapping[str, float], found: Mapping[str, float]) -> float:
         """Return the residual of a fit over that of the prior, at least the noise."""
-        squares: dict[str, list[tuple[float, float]]] = {}
+        was, now = self._squares(prior), self._squares(found)
+        return float(np.sqrt(max((now[k] / max(was[k], 1.0) for k in now), default=1.0)))
+
+    def _squares(self, levels: Mapping[str, float]) -> dict[str, float]:
+        """Return mean squares over the noise, of forces, moments and efforts."""
+        squares: dict[str, list[float]] = {}
         for kind, level in self.memory.noise.items():
-            if np.isfinite(found.get(kind, np.nan)):
-                # Of forces, moments and efforts.
+            if np.isfinite(levels.get(kind, np.nan)):
                 group = kind.partition(' ')[0].partition('_')[0]
-                pair = (prior[kind] / level) ** 2, (found[kind] / level) ** 2
-                squares.setdefault(group, []).append(pair)
-        means = (np.mean(own, axis=0) for own in squares.values())
-        return float(np.sqrt(max((now / max(was, 1.0) for was, now in means), default=1.0)))
+                squares.setdefault(group, []).append((levels[kind] / level) ** 2)
+        return {group: float(np.mean(own)) for group, own in squares.items()}

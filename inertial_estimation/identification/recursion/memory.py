@@ -211,23 +211,18 @@ class SubmodelMemory:
         if self.seconds >= self._settings.warm_up and self.begin(self._kinds):
             self._kinds = None
 
-    def begin(self, evidence: Evidence, least: float = 0.0) -> bool:
-        """Start from some equations and their noise, if both are known and so is the gain."""
-        before = self.scales, self.noise, self.information, self.errors
+    def begin(self, evidence: Evidence) -> bool:
+        """Start from some equations and their noise, if that is known."""
         self.scales = friction_scales(evidence)
         try:
             # With the weight of a refit, errors of the URDF would be taken for noise.
             found = noise_levels(evidence.kinds, prior=self.loose_prior)
         except ModelError:
-            self.scales = before[0]
             return False
         self._set_noise(found.deviations)
         whitened = self.whitened(evidence)
         assert whitened is not None
         self.information, self.errors = whitened
-        if self.gain < least:
-            self.scales, self.noise, self.information, self.errors = before
-            return False
         return True
 
     def follow_efforts(self, evidence: Evidence) -> None:
