@@ -14,6 +14,7 @@ JOBS = {
     'derivatives': 'derivative filters: error, lag, time',
     'nodes': 'age, missed cycles and processor time of the nodes beside a bare reader (ROS)',
     'live': 'identification beside a simulated robot',
+    'coverage': 'errors of identification over their stated deviations',
     'arms': 'methods of identification on real arms (--data)',
     'yoga': 'readings of a real iCub predicted by what is identified (--data)',
 }
@@ -31,7 +32,7 @@ def main() -> None:
                         help='joint states a second [Hz]')  # fmt: skip
     parser.add_argument('--pairs', type=int, default=3, help='runs of the nodes of each kind')
     parser.add_argument('--seconds', type=float, default=10.0, help='length of such a run')
-    parser.add_argument('--seeds', type=int, default=10, help='of wrong URDFs')
+    parser.add_argument('--seeds', type=int, default=10, help='of wrong URDFs, or logs')
     parser.add_argument('--data', type=Path, default=Path('../shared/data'), help='real logs')
     parser.add_argument('--json', type=Path, help='also write the figures here')
     chosen = parser.parse_args()
@@ -63,6 +64,10 @@ def _run(job: str, chosen: argparse.Namespace):
         from bench import live
 
         yield live.measure(range(chosen.seeds))
+    elif job == 'coverage':
+        from bench import coverage
+
+        yield from coverage.measure(range(chosen.seeds))
     elif job == 'arms':
         from bench import arms
 
