@@ -23,11 +23,14 @@ import pinocchio as pin
 from bench import log_streams as streams
 from bench.arms import mounted
 from inertial_estimation.arrays import Array
+from inertial_estimation.calibration.tool import ToolMotion, fit_tool
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.fault_hypotheses import find_faults, on_grid
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.findings import Level
 from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.logs.replay import replay
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -207,6 +210,47 @@ def faults(case: Case, rng: np.random.Generator) -> Iterator[tuple[str, str, Rob
             yield name, 'mass', robot.with_parameters(parameters), x
 
 
+def of_messages(half: int, folder: Path) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield subject, kind and findings of faults of the messages of a real iCub, and of a tool."""
+    settings = EstimatorSettings.from_yaml(
+        Path(__file__).parents[1] / 'config/icub_yoga_left.yaml'
+    )
+    robot = build_robot(settings, (streams.DATA / 'models' / 'icub_v2_5.urdf').read_text())
+    log = streams.yoga_log(13.5 + 10.0 * half, 23.5 + 10.0 * half)
+    side, ft = (('right', 'r_leg_ft'), ('left', 'r_foot_ft'))[half]
+    joint = f'{side[0]}_knee'
+    part, topic = f'/icub/{side}_leg/joint_states', settings.ft_of(ft).topic
+    one, other = log[part], log[topic]
+    left = [k for k, name in enumerate(one.names) if name != joint]
+    columns = np.hstack([np.array(left) + k * len(one.names) for k in range(3)])
+    without = one._replace(
+        values=np.ascontiguousarray(one.values[:, columns]),
+        names=tuple(one.names[k] for k in left),
+    )
+    t = other.seconds
+    wrong = {
+        ('', 'none'): {},
+        (joint, 'missing'): {part: without},
+        (ft, 'repeated'): {topic: other._replace(seconds=t[np.arange(len(t)) // 5 * 5])},
+        (ft, 'back'): {topic: other._replace(seconds=t - (t > np.median(t)))},
+    }
+    for number, ((subject, kind), change) in enumerate(wrong.items()):
+        (place := folder / f'{half} {number}').mkdir()
+        bag = streams.write_log(place, log | change)
+        found = replay(robot, bag, settings, deviations_rate=0.0).findings
+        codes = ('missing', 'refused_message', 'clock', 'fault')
+        yield subject, kind, [str(one) for one in found if one.code in codes]
+    case = tool(half, 'ntnu')
+    x, H = case.samples, case.robot.imus[0].L_H_S
+    t = 1e-9 * (x.stamp_ns - x.stamp_ns[0])
+    for kind, share in (('none', 0.0), ('contact', 0.5)):
+        push = np.outer(t % 2.0 < 2.0 * share, [8.0, 0.0, -12.0, 0.0, 0.8, 0.0])
+        readings, felt = x.ft_readings[:, 0] + push, x.proper_accelerations[:, 0]
+        fit = fit_tool(ToolMotion(t, readings, t, felt, sensor_H_imu=H))
+        errors = [f'tool {one}' for one in fit.findings('tool') if one.level == Level.ERROR]
+        yield 'tool' if share else '', kind, errors
+
+
 def effect(case: Case, robot: Robot, samples: SampleBatch) -> float:
     """Return the rms change of torques, without joints of residual moments [Nm]."""
     found = []
@@ -222,27 +266,45 @@ def effect(case: Case, robot: Robot, samples: SampleBatch) -> float:
 def main() -> None:
     """Print each fault, and how many are named."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--half', type=int, choices=(0, 1), default=1)
-    parser.add_argument('--log', nargs='+', choices=CASES, default=list(CASES))
-    chosen, total = parser.parse_args(), Counter[str]()
-    for log in chosen.log:
-        case, counts = CASES[log](chosen.half), Counter[str]()
-        clean = ('', 'none', case.robot, case.samples)
-        for subject, kind, robot, samples in (clean, *faults(case, np.random.default_rng(9))):
-            named = find_faults(robot, samples, samples.ft_readings, case.contacts)
-            right = [one.subject == subject and one.kind.split()[0] == kind.split()[0]
-                     for one in named]  # fmt: skip
-            verdict = 'silent' if not named else 'first' if right[0] else 'wrong'
-            verdict = 'equal' if any(right[1:]) else verdict
-            size = effect(case, robot, samples) if subject else 0.0
-            counts[
-                'clean' if kind == 'none' else verdict if size > 0.15 else f'small, {verdict}'
-            ] += 1
-            names = '; '.join(f'{one.subject} {one.what}' for one in named)
-            sys.stdout.write(f'{log:18}{subject:30}{kind:12}{size:8.2f} Nm {verdict:7}{names}\n')
-            sys.stdout.flush()
-        total += counts
-    sys.stdout.write(f'{dict(total)}\n')
+    parser.add_argument('--half', type=int, nargs='+', choices=(0, 1), default=[1])
+    parser.add_argument('--log', nargs='+', choices=[*CASES, 'messages'])
+    chosen = parser.parse_args()
+    for half in chosen.half:
+        counts = Counter[tuple[str, str]]()
+        for log in chosen.log or [*CASES, 'messages']:
+            for subject, kind, size, verdict, names in rows(half, log):
+                kinds = [f'> {limit} Nm' for limit in (0.15, 1.0) if size > limit]
+                kinds += [] if size >= 0.0 else ['messages' if subject else 'clean']
+                counts.update((one, verdict) for one in kinds)
+                sys.stdout.write(
+                    f'{log:18}{subject:30}{kind:12}{size:8.2f} Nm {verdict:7}{names}\n'
+                )
+                sys.stdout.flush()
+        total = ', '.join(
+            f'{what} {verdict}: {n}' for (what, verdict), n in sorted(counts.items())
+        )
+        sys.stdout.write(f'half {half}: {total}\n')
+
+
+def rows(half: int, log: str) -> Iterator[tuple[str, str, float, str, str]]:
+    """Yield subject, kind, effect [Nm], verdict and what was named of each fault of a log."""
+    if log == 'messages':
+        with tempfile.TemporaryDirectory() as folder:
+            for subject, kind, found in of_messages(half, Path(folder)):
+                right = any(subject in one for one in found)
+                verdict = 'silent' if not found else 'first' if subject and right else 'wrong'
+                yield subject, kind, np.nan, verdict, '; '.join(found)
+        return
+    case = CASES[log](half)
+    clean = ('', 'none', case.robot, case.samples)
+    for subject, kind, robot, samples in (clean, *faults(case, np.random.default_rng(9))):
+        named = find_faults(robot, samples, samples.ft_readings, case.contacts)
+        right = [one.subject == subject and one.kind.split()[0] == kind.split()[0]
+                 for one in named]  # fmt: skip
+        verdict = 'silent' if not named else 'first' if right[0] else 'wrong'
+        verdict = 'equal' if any(right[1:]) else verdict
+        size = effect(case, robot, samples) if subject else np.nan
+        yield subject, kind, size, verdict, '; '.join(f'{one.subject} {one.what}' for one in named)
 
 
 if __name__ == '__main__':

@@ -184,9 +184,12 @@ def write_log(folder: Path, log: Log) -> str:
         for topic, s in log.items():
             connection = writer.add_connection(topic, s.type, typestore=STORE)
             stamps = (1_000 * NS + np.round(s.seconds * NS)).astype(int).tolist()
-            rows += [(stamp, connection, s, k) for k, stamp in enumerate(stamps)]
-        for stamp, connection, s, k in sorted(rows, key=lambda row: row[0]):
-            writer.write(connection, stamp, STORE.serialize_cdr(message(s, k, stamp), s.type))
+            heard = np.maximum.accumulate(stamps).tolist()
+            rows += [
+                (at, stamp, connection, s, k) for k, (at, stamp) in enumerate(zip(heard, stamps))
+            ]
+        for at, stamp, connection, s, k in sorted(rows, key=lambda row: row[0]):
+            writer.write(connection, at, STORE.serialize_cdr(message(s, k, stamp), s.type))
     return str(folder / 'bag')
 
 

@@ -138,10 +138,11 @@ CODES: dict[str, Code] = {
         'the reading, or constant and twice the noise',
     ),
     'fault': Code(
-        _I, '{kind}, which explains {explained:.0%} of what contradicts it in the log{others}',
+        _W, '{kind}, which explains {explained:.0%} of what contradicts it in the log{others}',
         20.0, 'nats of log likelihood',
         'the one correction that explains most residuals of the log at once; those that explain '
-        'as much are named with it; errors of the model may look like one',
+        'as much are named with it; usual errors of masses, centres of mass and FT matrices '
+        'explain less, and no equation contradicts it',
     ),
     'momentum': Code(
         _W, 'momentum and wrenches differ by {force:.2f} N and {moment:.3f} Nm in {time:.0f} s of '

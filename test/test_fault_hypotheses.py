@@ -121,3 +121,14 @@ def test_wrong_mass_is_named(case):
     parameters[k] *= 2.0
     found = named(robot.with_parameters(parameters), samples)
     assert found[0] == (robot.link_names[k], 'mass')
+
+
+@pytest.mark.parametrize('seed', [1, 2, 4])
+def test_usual_errors_of_the_model_are_no_fault(seed, case):
+    robot, samples = case
+    rng = np.random.default_rng(seed)
+    parameters = robot.parameters * (1.0 + 0.05 * rng.standard_normal((len(robot.links), 1)))
+    units = np.repeat([1.0, 0.1], 3)
+    matrix = np.eye(6) + 0.03 * rng.standard_normal((6, 6)) * np.outer(units, 1.0 / units)
+    wrong = with_readings(samples, 0, lambda F: F @ matrix.T)
+    assert named(robot.with_parameters(parameters), wrong) == []

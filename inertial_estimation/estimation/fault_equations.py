@@ -46,7 +46,7 @@ class Equation(NamedTuple):
     loads: dict[int, Array]
     """Slopes of the measured part by the readings of FT sensors, (n, k, 6)."""
     links: dict[int, Array]
-    """Share of each link in the value, (n, k)."""
+    """Of each link: its share in the value, and slopes by its centre of mass, (n, k, 4)."""
     nuisance: Array
     """Columns that are free, (n, k, p)."""
     touched: bool
@@ -114,17 +114,19 @@ def equations(
     )
     w, dw, a = (np.array(part) for part in zip(*motions, strict=True))
     m, mc, inertia = inertias[..., :1], inertias[..., 1:4], _matrix(robot.parameters[:, 4:])
-    # The net wrench of each link [T 4.9].
+    # The net wrench of each link [T 4.9], and its change with its centre of mass.
     forces = m * a + cross(dw, mc) + cross(w, cross(w, mc))
     moments = dw @ inertia + cross(w, w @ inertia) + cross(mc, a)
+    W = hat(w)
+    forces = np.concatenate([forces[..., None], m[..., None] * (hat(dw) + W @ W)], axis=3)
+    moments = np.concatenate([moments[..., None], -m[..., None] * hat(a)], axis=3)
     efforts, found = x.efforts, []
     assert efforts is not None
     for s, submodel in enumerate(robot.submodels):
         placed = poses_in_root(robot, submodel, poses)
         R, p = (np.array(part) for part in zip(*(placed[k] for k in submodel.links)))
-        f, t = (one[list(submodel.links)][..., None] for one in (forces, moments))
-        f, t = (R @ f)[..., 0], (R @ t)[..., 0]
-        wrenches = np.concatenate([f, t + cross(p, f)], axis=2)
+        f, t = (R @ one[list(submodel.links)] for one in (forces, moments))
+        wrenches = np.concatenate([f, t + hat(p) @ f], axis=2)
         links = dict(zip(submodel.links, wrenches, strict=True))
         at: dict[int, int] = {}
         loads: dict[int, Array] = {}
@@ -141,7 +143,7 @@ def equations(
         if ground < 0 and loads:
             for kind, axes in (('force', slice(3)), ('moment', slice(3, 6))):
                 own = {k: wrench[:, axes] for k, wrench in links.items()}
-                value = np.sum(list(own.values()), axis=0)
+                value = np.sum(list(own.values()), axis=0)[..., 0]
                 slopes = {f: load[:, axes] for f, load in loads.items()}
                 none = np.zeros((n, 3, 0))
                 found.append(
@@ -154,7 +156,7 @@ def equations(
             if np.isfinite(measured).sum() < 2:
                 continue
             axis = side.sign * joint_axis(placed[side.child], robot.links[side.child].motion)
-            own = {k: np.sum(axis * links[k], axis=1)[:, None] for k in side.links}
+            own = {k: np.einsum('ni,nij->nj', axis, links[k])[:, None] for k in side.links}
             slopes = {
                 f: np.einsum('ni,nij->nj', axis, load)[:, None]
                 for f, load in loads.items()
@@ -165,7 +167,7 @@ def equations(
                 np.ones(n), v, np.tanh(v / SLIP), x.accelerations[:, side.joint],
                 effort_rates[:, side.joint],
             ])[:, None]  # fmt: skip
-            value = np.sum(list(own.values()), axis=0)
+            value = np.sum(list(own.values()), axis=0)[..., 0]
             found.append(Equation('torque', value, measured, slopes, own, free,
                                   not touched.isdisjoint(side.links),
                                   robot.joint_names[side.joint]))  # fmt: skip

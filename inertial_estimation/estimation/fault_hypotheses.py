@@ -44,19 +44,27 @@ FLOORS = {
 """Errors that are no fault [SI units]."""
 FLOOR_SHARE, TOUCHED_SHARE = 0.05, 0.2
 """Of the change of the signal that is no fault either, and of a submodel that may be touched."""
-MASS_ERROR, LEVER = 0.005, 0.1
+LOAD_SHARE, LEVER = 0.005, 0.1
 """Share of the whole wrench of a submodel that is no fault, and lever of its force [m]."""
 DELAYS = (-0.1, -0.05, -0.02, 0.02, 0.05, 0.1)
 """That are tried [s]."""
 MAX_GAIN = 5.0
+MASS_ERROR, COM_ERROR = 0.1, 0.02
+"""Standard deviations of usual errors of a link, of its mass [1] and centre of mass [m]."""
+MATRIX_ERROR = 0.05 * np.outer(np.repeat([1.0, 0.1], 3), np.repeat([1.0, 10.0], 3)).ravel()
+"""Those of the matrix of an FT sensor, with a lever of 0.1 m."""
+UNUSUAL = 5.0
+"""Errors of the model that are no usual ones [standard deviations]."""
 UNITS, STANDARD = (1e-3, 1.0 / 9.80665, 1e3), 9.80665
 """Factors of readings in kN, kgf and mN, and standard gravity [m/s^2]."""
 LOG_TURNS = float(np.log(23.0))
 """Price of one of the turns by right angles."""
 EPSILON = 0.02
 """Step of finite differences [rad or m]."""
-MIN_SCORE, MIN_EXPLAINED, ALIKE, DONE = 20.0, 0.5, 3.0, 0.8
+MIN_SCORE, MIN_EXPLAINED, ALIKE, DONE = 20.0, 0.7, 3.0, 0.8
 """Least score of a fault, least share it explains, lead that decides [nats], share that is all."""
+CLEAR = 10.0
+"""Lead over usual errors of the model, and what a right fault never loses elsewhere [nats]."""
 LEAST = {
     'gain': 1.1, 'delay': 0.02, 'jump': 3.0, 'drift': 3.0, 'offset': 2.0, 'turned': 5.0,
     'bias': 0.2,
@@ -157,7 +165,7 @@ class FaultSearch:
         if one.kind == 'moment':  # the force comes right before
             force = self.null.equations[b - 1].value[self.null.kept[b]]
             whole += LEVER**2 * mean_square(force)
-        shares = share**2 * np.nan_to_num(signal) + MASS_ERROR**2 * np.nan_to_num(whole)
+        shares = share**2 * np.nan_to_num(signal) + LOAD_SHARE**2 * np.nan_to_num(whole)
         return float(FLOORS[one.kind] ** 2 + shares)
 
     def _fit(self, change: Change, rows: Indices) -> Fit:
@@ -167,37 +175,47 @@ class FaultSearch:
 
     def score(self, squares: Array, price: float, base: Array | None = None) -> float:
         """Return the gain in log likelihood less the price of the hypothesis."""
-        base = self.base if base is None else base
-        used = (self.weights > 0.0) & np.isfinite(base) & np.isfinite(squares)
-        ratio = (squares[used] + self.floors[used]) / (base[used] + self.floors[used])
-        gain = -0.5 * self.weights[used] @ np.log(ratio)
-        return float(gain - price)
+        return float(self.gains(squares, base).sum() - price)
 
-    def explained(self, test: Test) -> float:
-        """Return the share of the squares that it removes, where it does so."""
-        used = (self.weights > 0.0) & np.isfinite(test.squares) & (self.base > 0.0)
-        before, after, floors = (one[used] for one in (self.base, test.squares, self.floors))
-        gains = self.weights[used] * np.log((before + floors) / (after + floors))
-        shares = np.where(gains > 0.0, 1.0 - after / before, 1.0)
-        whole = np.abs(gains).sum()
-        return float(gains @ shares / whole) if whole > 0.0 else 0.0
+    def gains(self, squares: Array, base: Array | None = None) -> Array:
+        """Return the gain in log likelihood of each equation."""
+        before = (self.base if base is None else base) + self.floors
+        ratio = np.where(self.weights > 0.0, (squares + self.floors) / before, 1.0)
+        return -0.5 * self.weights * np.log(np.where(np.isfinite(ratio), ratio, 1.0))
 
-    def linear(self, columns: dict[int, Array], fit: Fit | None = None) -> tuple[Array, Array]:
-        """Fit r - C x over all equations; columns C (n, k, p); return x and mean squares."""
+    def explained(self, gains: Array, squares: Array) -> float:
+        """Return the share of the squares beyond usual errors that goes, where it gains."""
+        before, after = (np.maximum(one - self.floors, 0.0) for one in (self.base, squares))
+        more = (gains > 0.0) & (before > 0.0)
+        shares = np.where(gains > 0.0, 1.0, 0.0)
+        shares[more] = 1.0 - after[more] / before[more]
+        return float(np.maximum(gains, 0.0) @ shares / np.abs(gains).sum())
+
+    def linear(
+        self, columns: dict[int, Array], fit: Fit | None = None, sizes: Array | float = np.inf
+    ) -> tuple[Array, Array, float]:
+        """
+        Fit r - C x over all equations; columns C (n, k, p), usual sizes of x (p,).
+
+        Return x, mean squares and, with sizes, the price of x.
+        """
         fit = fit or self.null
-        squares: Array = fit.squares()
+        squares, price = fit.squares(), 0.0
         x: Array = np.empty(0)
         used = (self.weights > 0.0) & np.isfinite(squares)
-        freed = {b: fit.free(b, C) for b, C in columns.items() if used[b]}
+        freed = {b: fit.free(b, C * np.minimum(sizes, 1.0)) for b, C in columns.items() if used[b]}
+        known = float(np.isfinite(sizes).all())
         for _ in range(3 if freed else 0):
             A, y = 0.0, 0.0
             for b, C in freed.items():
                 weight = self.weights[b] / max(1, len(C)) / (squares[b] + self.floors[b])
                 A, y = A + weight * C.T @ C, y + weight * C.T @ fit.raw[b]
+            A = A + known * np.eye(len(y))
             x = np.asarray(np.linalg.lstsq(A, y, rcond=1e-9)[0], dtype=np.float64)
+            price = 0.5 * known * float(x @ x + np.linalg.slogdet(A)[1])
             for b, C in freed.items():
                 squares[b] = mean_square(fit.raw[b] - C @ x)
-        return x, squares
+        return x, squares, price
 
     def with_readings(self, s: int, readings: Array) -> Array:
         """Return the mean squares with other readings of an FT sensor (n, 6)."""
@@ -233,7 +251,7 @@ class FaultSearch:
                 ('', split.sum(axis=2)[..., None]), (' of force', split[..., :1]),
                 (' of moment', split[..., 1:]),
             ):  # fmt: skip
-                x, squares = self.linear({b: L @ columns for b, L in slopes.items()})
+                x, squares, _ = self.linear({b: L @ columns for b, L in slopes.items()})
                 gain = 1.0 / (1.0 + x[0]) if len(x) and x[0] != -1.0 else np.nan
                 if not what and 1.0 / MAX_GAIN < gain < MAX_GAIN:
                     yield Test(sensor.name, 'gain', gain, '1', self.each, squares)
@@ -251,13 +269,13 @@ class FaultSearch:
             if any(self.null.equations[b].touched for b in own):
                 continue
             ramp = (times - times[0])[:, None, None] * np.eye(6)
-            x, squares = self.linear({b: L @ ramp for b, L in slopes.items()})
+            x, squares, _ = self.linear({b: L @ ramp for b, L in slopes.items()})
             if len(x):
                 size = float(np.linalg.norm(x[:3]) * np.ptp(times))
                 yield Test(sensor.name, 'drift', size, 'N', 6 * self.each, squares)
             for at in np.linspace(times[0], times[-1], 42)[1:-1]:
                 step = (times >= at)[:, None, None] * np.eye(6)
-                x, squares = self.linear({b: L @ step for b, L in slopes.items()})
+                x, squares, _ = self.linear({b: L @ step for b, L in slopes.items()})
                 if len(x):
                     size, price = float(np.linalg.norm(x[:3])), 7 * self.each
                     yield Test(sensor.name, 'jump', size, 'N', price, squares)
@@ -272,14 +290,36 @@ class FaultSearch:
         """Yield other masses of links, by FT sensors: efforts have unknown gains."""
         for k, link in enumerate(self.robot.links):
             columns = {
-                b: -one.links[k][..., None]
+                b: -one.links[k][..., :1]
                 for b, one in enumerate(self.null.equations)
-                if k in one.links and one.loads
+                if k in one.links
             }
-            x, squares = self.linear(columns)
-            if len(x) and x[0] > -1.0:
+            x, squares, _ = self.linear(columns)
+            if len(x) and x[0] > -1.0 and abs(x[0]) > 2.0 * MASS_ERROR:
                 mass = self.robot.parameters[k, 0]
                 yield Test(link.name, 'mass', float(mass * (1.0 + x[0])), 'kg', self.each, squares)
+
+    def model_errors(self) -> Iterator[tuple[Array, float]]:
+        """Yield gains and prices of usual errors of all masses, and of each FT matrix."""
+        links, F, found = self.robot.links, self.null.readings, []
+        columns = {
+            b: np.concatenate([
+                -one.links[k] if k in one.links else np.zeros((*one.value.shape, 4))
+                for k in range(len(links))
+            ], axis=2)
+            for b, one in enumerate(self.null.equations) if one.links
+        }  # fmt: skip
+        found.append((columns, np.tile([MASS_ERROR, *3 * [COM_ERROR]], len(links))))
+        for s in range(F.shape[1]):
+            columns = {
+                b: (one.loads[s][..., None] * F[:, s, None, None]).reshape(*one.value.shape, 36)
+                for b, one in enumerate(self.null.equations) if s in one.loads
+            }  # fmt: skip
+            found.append((columns, MATRIX_ERROR))
+        for columns, sizes in found:
+            x, squares, price = self.linear(columns, sizes=sizes)
+            if np.abs(x).max(initial=0.0) < UNUSUAL:
+                yield self.gains(squares), price
 
     def _of_joints(
         self, factors: Array | float = 1.0, offset: Array | float = 0.0, order: Any = slice(None)
@@ -392,7 +432,7 @@ class FaultSearch:
                 for b, r in enumerate(moved.whole)
                 if self.weights[b] > 0.0 and not np.array_equal(r, near.whole[b], equal_nan=True)
             })  # fmt: skip
-            x, squares = self.linear({b: -S[..., None] for b, S in slopes[j].items()}, near)
+            x, squares, _ = self.linear({b: -S[..., None] for b, S in slopes[j].items()}, near)
             if len(x):
                 screened.append((self.score(squares, self.each, base), j, x))
         rated: list[tuple[float, Any, float, Change]] = []
@@ -529,12 +569,22 @@ def find_faults(
         )
         for name in names
     }  # fmt: skip
-    rated = []
+    rated, rivals = [], None
     for test in search.tests():
-        score = search.score(test.squares, test.price + likes.get(test.subject, 0.0))
-        explained = search.explained(test)
+        gains = search.gains(test.squares)
+        score = float(gains.sum()) - test.price - likes.get(test.subject, 0.0)
+        if score < MIN_SCORE or gains[gains < 0.0].sum() < -CLEAR:
+            continue
+        explained = search.explained(gains, test.squares)
         fault = Fault(test.subject, test.kind, test.size, test.unit, score, explained)
-        if fault.score > MIN_SCORE and fault.explained > MIN_EXPLAINED and _matters(fault):
+        if rivals is None:
+            rivals = list(search.model_errors())
+        others = (own[gains > 0.0].sum() - price for own, price in rivals)
+        if (
+            explained > MIN_EXPLAINED
+            and score > max(others, default=0.0) + CLEAR
+            and _matters(fault)
+        ):
             rated.append(fault)
     rated.sort(key=lambda fault: -fault.score)
     alike = [one for one in rated if one.score > rated[0].score - ALIKE]
