@@ -16,7 +16,7 @@ from inertial_estimation.calibration.calibration_file import (
 from inertial_estimation.calibration.calibration_file import read as read_calibrations
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.estimation.contacts import build_contacts
+from inertial_estimation.estimation.configured_contacts import build_contacts
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot

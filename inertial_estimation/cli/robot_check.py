@@ -18,8 +18,9 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, ModelError
+from inertial_estimation.estimation.configured_contacts import build_contacts
 from inertial_estimation.estimation.contact_stream import ContactStream
-from inertial_estimation.estimation.contacts import Contact, build_contacts
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import dependence_table
 from inertial_estimation.estimation.internal_wrenches import build_internal_wrenches
 from inertial_estimation.estimation.link_motion import LinkMotions, MotionPlan

@@ -14,7 +14,6 @@ from math import copysign, cos, hypot, pi, sin
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ModelError, ShapeError
 
 ORIGIN = (0.0, 0.0, 0.0)
@@ -271,16 +270,6 @@ class Contact:
     def basis(self) -> Array:
         """Return the wrenches of unit unknowns in and about the frame, shape (6, unknowns)."""
         return self.kind.basis(self.point, self.direction)
-
-
-def build_contacts(settings: EstimatorSettings) -> list[Contact]:
-    """Return the default contacts of the settings."""
-    contacts = []
-    for name in settings.contacts:
-        one = settings.contact_of(name)
-        fields = one.point, one.direction, one.wrench, name, one.friction, one.size
-        contacts.append(Contact(one.frame, one.kind, *fields))  # type: ignore[arg-type]
-    return contacts
 
 
 def check_contacts(given: object) -> tuple[Contact, ...]:

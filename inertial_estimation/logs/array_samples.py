@@ -32,7 +32,7 @@ from inertial_estimation.signals.joint_stream import (
     JointPart,
     JointStreams,
 )
-from inertial_estimation.signals.messages import Block
+from inertial_estimation.signals.message_blocks import Block, read_blocks
 from inertial_estimation.signals.router import CONTACTS, NOTHING, Router, Source, misfit
 from inertial_estimation.signals.savitzky_golay import CUBIC, QUINTIC
 from inertial_estimation.signals.sensor_stream import MAX_INTERVALS
@@ -163,7 +163,7 @@ class ArraySamples:
         found: list[tuple[Source, Stamps, Indices]] = []
         for source in self._router.sources:
             data, places = messages.get(source.topic, ([], []))
-            if (blocks := source.read_blocks(data)) is None:
+            if (blocks := read_blocks(source, data)) is None:
                 raise Irregular
             order, stamps = np.array(places, dtype=np.intp), np.zeros(len(data), dtype=np.int64)
             for block in blocks:

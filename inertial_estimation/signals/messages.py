@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from inertial_estimation.arrays import Array, Indices, Stamps
+from inertial_estimation.arrays import Array
 from inertial_estimation.signals.cdr import (
     ENCAPSULATION,
     FLOAT,
@@ -143,20 +143,7 @@ READINGS: dict[str, tuple[str, Callable[..., Any]]] = {
 """Message type and reading of each kind of source."""
 
 
-class Block(NamedTuple):
-    """Messages of one layout."""
-
-    rows: Indices
-    """Their rows among those that were decoded, increasing."""
-    stamps: Stamps
-    """Shape (n,) [ns]."""
-    texts: list[Any]
-    """``frame_id``, and names if the message has them."""
-    arrays: list[Array]
-    """Of each sequence (n, its length); fields that follow one another are one."""
-
-
-class _Layout:
+class Layout:
     """Texts of a message, positions of its numbers, and its constant bytes."""
 
     def __init__(self, data: bytes, kinds: Iterable[str | Rows | int]) -> None:
@@ -184,7 +171,7 @@ class Decoder:
     def __init__(self, kind: str) -> None:
         self.type, self._reading = READINGS[kind]
         self._kinds = _kinds(self.type)
-        self._layouts: dict[int, _Layout] = {}
+        self._layouts: dict[int, Layout] = {}
 
     def decode(self, data: bytes) -> Any:
         """Return the reading of a message, or None if it is not plain little-endian CDR."""
@@ -193,7 +180,7 @@ class Decoder:
             layout is None
             or int.from_bytes(data[: layout.size], 'little') & layout.mask != layout.expected
         ):
-            layout = self._learn(data)
+            layout = self.learn(data)
             if layout is None:
                 return None
         second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
@@ -203,41 +190,6 @@ class Decoder:
             return self._reading(stamp_ns, layout.texts[0], values)
         arrays = [np.frombuffer(data, FLOAT, count, start) for count, start in layout.arrays]
         return self._reading(stamp_ns, *layout.texts, *arrays)
-
-    def decode_blocks(self, messages: Sequence[bytes]) -> list[Block] | None:
-        """Return many messages by layout; None: some are not plain, or have ever new layouts."""
-        blocks: list[Block] = []
-        sizes = np.fromiter(map(len, messages), np.intp, len(messages))
-        left = np.arange(len(messages))
-        while len(left):
-            first = messages[left[0]]
-            layout = None if len(blocks) == MAX_LAYOUTS else self._learn(first)
-            if layout is None:
-                return None
-            alike = left[sizes[left] == len(first)]
-            data = np.frombuffer(b''.join([messages[k] for k in alike.tolist()]), np.uint8)
-            data = data.reshape(len(alike), len(first))
-            mask, expected = (
-                np.frombuffer(number.to_bytes(layout.size, 'little'), np.uint8)
-                for number in (layout.mask, layout.expected)
-            )
-            fits = ((data[:, : layout.size] & mask) == expected).all(axis=1)
-            if not fits.all():
-                alike, data = alike[fits], data[fits]
-            second, nanosecond = (
-                np.ascontiguousarray(data[:, at : at + 4]).view(kind)[:, 0].astype(np.int64)
-                for at, kind in ((STAMP_AT, '<i4'), (STAMP_AT + 4, '<u4'))
-            )
-            arrays = [
-                np.ascontiguousarray(data[:, start : start + 8 * count]).view(FLOAT)
-                if count
-                else np.empty((len(alike), 0))
-                for count, start in layout.arrays
-            ]
-            stamps = second * NANOSECONDS + nanosecond
-            blocks.append(Block(alike, stamps, layout.texts, arrays))
-            left = np.setdiff1d(left, alike, assume_unique=True)
-        return blocks
 
     def read(self, message: Any) -> Any:
         """Return the reading of a deserialized message, of rclpy or of rosbags."""
@@ -255,12 +207,12 @@ class Decoder:
         stamp_ns = int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
         return self._reading(stamp_ns, message.header.frame_id, *names, *arrays)
 
-    def _learn(self, data: bytes) -> _Layout | None:
+    def learn(self, data: bytes) -> Layout | None:
         """Parse and keep the layout of a message; None if it has none that is known."""
         if data[:4] != ENCAPSULATION:
             return None
         try:
-            layout = _Layout(data, self._kinds)
+            layout = Layout(data, self._kinds)
         except (ValueError, error):
             return None
         if len(self._layouts) >= MAX_LAYOUTS:

@@ -22,7 +22,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSensor, Imu
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.cdr import END_NS
-from inertial_estimation.signals.messages import Block, Decoder, JointReading
+from inertial_estimation.signals.messages import Decoder, JointReading
 
 CONTACTS = ('contacts', 'contact_poses')
 """Kinds of sources and topics of reported contacts: points, and poses with their normal."""
@@ -67,8 +67,8 @@ class Source:
     ) -> None:
         self.kind, self.name, self.topic, self.index = kind, name, topic, index
         self.frames, self.offset_ns = frames, round(1e9 * time_offset)
-        self._decoder = Decoder(decoder or kind)
-        self.type, self._decode = self._decoder.type, self._decoder.decode
+        self.decoder = Decoder(decoder or kind)
+        self.type, self._decode = self.decoder.type, self.decoder.decode
         self._deserialize, self._strict, self._now_ns = deserialize, strict, now_ns
         self.problems: Counter[str] = Counter()
         self.fallbacks = 0
@@ -91,7 +91,7 @@ class Source:
         reading = self._decode(data)
         if reading is None:
             try:
-                reading = self._decoder.read(self._deserialize(data, self.type))
+                reading = self.decoder.read(self._deserialize(data, self.type))
             except (RuntimeError, ValueError) as error:
                 self._refuse(f'{len(data)} bytes are no {self.type}: {error}'[:200])
                 return None
@@ -111,15 +111,6 @@ class Source:
             if now_ns and reading.stamp_ns > 0:
                 self.skew, self.skew_due = 1e-9 * (now_ns - reading.stamp_ns), False
         return reading
-
-    def read_blocks(self, messages: Sequence[bytes]) -> list[Block] | None:
-        """Return the readings of many messages by layout; None: some of them need `read`."""
-        blocks = self._decoder.decode_blocks(messages)
-        for block in blocks or ():
-            if not ((block.stamps > 0) & (block.stamps < END_NS)).all():
-                return None
-            self.read(messages[block.rows[0]])
-        return blocks
 
     def note(self, problem: str, count: int = 1) -> None:
         """Count a problem; ever new ones must not fill the memory."""
