@@ -17,10 +17,10 @@ from inertial_estimation.estimation.contact_stream import (
     MAX_PENDING,
     MAX_TRACKS,
     ContactStream,
-    SenderRates,
 )
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.estimation.sender_rates import SenderRates
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 

@@ -16,9 +16,10 @@ from robots import nested_humanoid_urdf, random_sample
 from test_set_parameters import others
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.estimation.contact_stream import ContactStatistics, SlowSender
+from inertial_estimation.estimation.contact_stream import ContactStatistics
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.estimation.sender_rates import SlowSender
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Level, finding
 from inertial_estimation.model.robot import Robot

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import CallError, LogError
-from inertial_estimation.estimation.contact_stream import SlowSender
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.sender_rates import SlowSender
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.stream_statistics import AssemblerStatistics, StreamRates
 

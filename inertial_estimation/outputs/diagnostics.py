@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from inertial_estimation.estimation.contact_stream import ContactStatistics, SlowSender
+from inertial_estimation.estimation.contact_stream import ContactStatistics
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.sender_rates import SlowSender
 from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SensorState
