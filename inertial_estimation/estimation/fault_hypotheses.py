@@ -181,7 +181,7 @@ class FaultSearch:
         """Return the gain in log likelihood of each equation."""
         before = (self.base if base is None else base) + self.floors
         ratio = np.where(self.weights > 0.0, (squares + self.floors) / before, 1.0)
-        return -0.5 * self.weights * np.log(np.where(np.isfinite(ratio), ratio, 1.0))
+        return np.asarray(-0.5 * self.weights * np.log(np.where(np.isfinite(ratio), ratio, 1.0)))
 
     def explained(self, gains: Array, squares: Array) -> float:
         """Return the share of the squares beyond usual errors that goes, where it gains."""
@@ -206,11 +206,10 @@ class FaultSearch:
         freed = {b: fit.free(b, C * np.minimum(sizes, 1.0)) for b, C in columns.items() if used[b]}
         known = float(np.isfinite(sizes).all())
         for _ in range(3 if freed else 0):
-            A, y = 0.0, 0.0
+            A, y = known * np.eye(p := next(iter(freed.values())).shape[-1]), np.zeros(p)
             for b, C in freed.items():
                 weight = self.weights[b] / max(1, len(C)) / (squares[b] + self.floors[b])
                 A, y = A + weight * C.T @ C, y + weight * C.T @ fit.raw[b]
-            A = A + known * np.eye(len(y))
             x = np.asarray(np.linalg.lstsq(A, y, rcond=1e-9)[0], dtype=np.float64)
             price = 0.5 * known * float(x @ x + np.linalg.slogdet(A)[1])
             for b, C in freed.items():
