@@ -35,7 +35,7 @@ from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.cdr import NANOSECONDS, STAMP, STAMP_AT
-from inertial_estimation.signals.router import accepted_frame_ids
+from inertial_estimation.signals.sources import accepted_frame_ids
 from inertial_estimation.simulation.description import icub_urdf
 
 IMUS = (

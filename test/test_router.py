@@ -23,6 +23,7 @@ from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.backlog import Backlog
 from inertial_estimation.signals.messages import WRENCH, Decoder, Encoder, effort_encoder
 from inertial_estimation.signals.router import Router
+from inertial_estimation.signals.sources import sources_of
 
 FIXED = {
     'robot_description': nested_humanoid_urdf(),
@@ -48,9 +49,10 @@ class Robot:
         self.contacts = ContactStream(robot, settings)
         self.now_ns = 0
         self.router = Router(
-            settings, robot, self.assembler, self.contacts.push, deserialize,
-            strict=strict, now_ns=lambda: self.now_ns,
-        )  # fmt: skip
+            sources_of(settings, robot, deserialize, strict=strict, now_ns=lambda: self.now_ns),
+            self.assembler,
+            self.contacts.push,
+        )
         self.source = {source.topic: source for source in self.router.sources}
         self.backlog = Backlog(self.router, self.assembler)
         self.waiting = defaultdict(list)

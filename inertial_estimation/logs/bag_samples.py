@@ -28,6 +28,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.router import CONTACTS, Router, Source
+from inertial_estimation.signals.sources import sources_of
 
 MESSAGES_PER_TICK = 2000
 
@@ -93,9 +94,10 @@ class Bag(NamedTuple):
         settings, robot, reader = self.settings, self.robot, self.reader
         assembly = LogAssembler(robot, settings)
         router = Router(
-            settings, robot, assembly, assembly.contacts.push, deserialize, resolve=resolve,
-            strict=True,
-        )  # fmt: skip
+            sources_of(settings, robot, deserialize, resolve=resolve, strict=True),
+            assembly,
+            assembly.contacts.push,
+        )
         topics: dict[str, int] = {}
         for source in router.sources:
             optional = source.kind in CONTACTS or (

@@ -20,6 +20,7 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.contacts import Contact, ContactKind, row_names
 from inertial_estimation.estimation.estimate import WrenchEstimate, result_names
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.outputs.topic_names import topic_names
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.cdr import NANOSECONDS
 from inertial_estimation.signals.messages import (
@@ -29,7 +30,6 @@ from inertial_estimation.signals.messages import (
     WRENCH,
     Encoder,
     effort_encoder,
-    topic_names,
     wrenches_encoder,
 )
 from inertial_estimation.uncertainty.deviations import Deviations

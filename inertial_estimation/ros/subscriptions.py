@@ -27,6 +27,7 @@ from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.backlog import Backlog
 from inertial_estimation.signals.cdr import END_NS, stamp_of
 from inertial_estimation.signals.router import Router, Source
+from inertial_estimation.signals.sources import sources_of
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 QUEUE_DEPTH = 50
@@ -59,9 +60,10 @@ class Inputs:
         self.assembler = SampleAssembler(robot, settings)
         self.contacts = ContactStream(robot, settings)
         self.router = Router(
-            settings, robot, self.assembler, self.contacts.push, deserialize,
-            now_ns=lambda: clock.now().nanoseconds,
-        )  # fmt: skip
+            sources_of(settings, robot, deserialize, now_ns=lambda: clock.now().nanoseconds),
+            self.assembler,
+            self.contacts.push,
+        )
         self._status = SourceStatus(robot, settings.contact_timeout)
         for source in self.router.sources:
             try:

@@ -11,7 +11,6 @@ since it is uninitialised memory.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from struct import error
@@ -271,17 +270,3 @@ def effort_encoder(names: Sequence[str], frame_id: str = '') -> Encoder:
 def wrenches_encoder(names: Sequence[str], frame_id: str = '') -> Encoder:
     """Return the encoder of MultiDOFJointState messages with wrenches only, (n, 6) [N, Nm]."""
     return Encoder(MULTI_DOF_JOINT_STATE, frame_id, names, (0, 0, len(names)))
-
-
-def topic_names(names: Iterable[str]) -> list[str]:
-    """Return names that are valid in a topic, different ones for different names."""
-    safe: list[str] = []
-    for name in names:
-        token = re.sub(r'[^A-Za-z0-9_]', '_', name)
-        if not token or token[0].isdigit():
-            token = '_' + token
-        candidate, count = token, 2
-        while candidate in safe:
-            candidate, count = f'{token}_{count}', count + 1
-        safe.append(candidate)
-    return safe

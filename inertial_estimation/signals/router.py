@@ -9,17 +9,14 @@ A node hands over what it receives, a bag reader what was recorded.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.config import EstimatorSettings, FtSettings
-from inertial_estimation.errors import ConfigError, LogError
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtSensor, Imu
+from inertial_estimation.errors import LogError
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.cdr import END_NS
 from inertial_estimation.signals.messages import Decoder, JointReading
@@ -129,55 +126,18 @@ class Router:
     Decode the message of a topic, check it, and hand its reading to the assembler.
 
     `on_contact` takes stamp [ns] and frame of a contact and its point (3,) [m], or its point and
-    quaternion (7,); `deserialize` reads messages that are not plain little-endian CDR, `resolve`
-    makes the full name of a topic, `now_ns` is the clock by which `Source.skew` is measured. With
-    `strict` the first message that cannot be read or has a wrong frame raises LogError; else it is
-    counted.
-
-    Its `sources` are FT sensors, IMUs and contacts, then joint topics, of which the last makes
-    samples. Where no joint is measured, that is once more the topic of the first sensor.
+    quaternion (7,). Joint topics are the last of `sources`, and the last of them makes samples.
     """
 
     def __init__(
         self,
-        settings: EstimatorSettings,
-        robot: Robot,
+        sources: Iterable[Source],
         receiver: Receiver,
         on_contact: Callable[[int, str, Array], None],
-        deserialize: Deserialize,
-        *,
-        resolve: Callable[[str], str] = str,
-        now_ns: Callable[[], int] | None = None,
-        strict: bool = False,
     ) -> None:
-        self._receiver, self._on_contact = receiver, on_contact
-        new = partial(Source, deserialize=deserialize, strict=strict, now_ns=now_ns)
-        sources: list[Source] = []
-        sensors: list[tuple[str, int, FtSensor | Imu]]
-        sensors = [('ft', k, ft) for k, ft in enumerate(robot.ft_sensors)]
-        sensors += [('imu', k, imu) for k, imu in enumerate(robot.imus)]
-        for kind, k, sensor in sensors:
-            given = (settings.ft_of if kind == 'ft' else settings.imu_of)(sensor.name)
-            frames = accepted_frame_ids(settings, robot, sensor)
-            sources.append(
-                new(kind, sensor.name, resolve(given.topic), index=k, frames=frames,
-                    time_offset=given.time_offset)
-            )  # fmt: skip
-            if isinstance(given, FtSettings) and (topic := given.temperature_topic):
-                sources.append(new('temperature', sensor.name, resolve(topic), index=k))
-        sources += [new(topic, topic, resolve(topic)) for topic in CONTACTS]
-        if sensors and not set(robot.joint_names) - set(settings.joint_states.assumed):
-            first = sources[0]
-            sources.append(
-                new('joints', first.name, first.topic, decoder=first.kind, frames=first.frames,
-                    time_offset=1e-9 * first.offset_ns)
-            )  # fmt: skip
-        else:
-            for k, topic in reversed(list(enumerate(settings.joint_states.topics))):
-                sources.append(new('joints', topic, resolve(topic), index=k))
-        self.sources = tuple(sources)
+        self.sources, self._receiver, self._on_contact = tuple(sources), receiver, on_contact
         self.by_topic: dict[str, list[Source]] = {}
-        for source in sources:
+        for source in self.sources:
             source.handle = partial(self._read_and_take, source)
             self.by_topic.setdefault(source.topic, []).append(source)
 
@@ -221,22 +181,3 @@ def misfit(n: int, sizes: Sequence[int]) -> str:
     if sizes[0] == n and {0, n}.issuperset(sizes[1:]):
         return ''
     return f'{n} names with {list(sizes)} positions, velocities, efforts'
-
-
-def accepted_frame_ids(
-    settings: EstimatorSettings, robot: Robot, sensor: FtSensor | Imu
-) -> set[str]:
-    """Return the values of header.frame_id that are accepted from a sensor."""
-    if isinstance(sensor, FtSensor):
-        kind, given = 'ft', settings.ft_of(sensor.name).frame_id
-        names = robot.frames_at(sensor.child, sensor.child_H_sensor)
-    else:
-        kind, given = 'imu', settings.imu_of(sensor.name).frame_id
-        names = robot.frames_at(sensor.link, sensor.L_H_S)
-    names |= {sensor.name} - set(robot.frames)
-    if not given and not names:
-        raise ConfigError(
-            f"'{kind}.{sensor.name}.frame_id' is empty, and '{sensor.name}' is a frame of the "
-            "robot elsewhere: set it to the sensor's header.frame_id"
-        )
-    return {given} if given else names
