@@ -25,7 +25,8 @@ from inertial_estimation.logs.log import Log, Progress, no_progress
 from inertial_estimation.logs.offsets import Offsets
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.outputs.topics import OUTPUTS, Layout, Pace, Results, encoders, messages
+from inertial_estimation.outputs.encoders import encoders
+from inertial_estimation.outputs.topics import OUTPUTS, Layout, Pace, Results, messages
 from inertial_estimation.uncertainty.deviations import Deviations
 
 NAMESPACE = '/wrench_estimator'

@@ -20,7 +20,7 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.contacts import Contact, ContactKind, row_names
 from inertial_estimation.estimation.estimate import WrenchEstimate, result_names
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.outputs.topic_names import topic_names
+from inertial_estimation.outputs.center_of_pressure import centers_of_pressure
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.cdr import NANOSECONDS
 from inertial_estimation.signals.messages import (
@@ -28,22 +28,11 @@ from inertial_estimation.signals.messages import (
     MULTI_DOF_JOINT_STATE,
     POINT,
     WRENCH,
-    Encoder,
-    effort_encoder,
-    wrenches_encoder,
 )
 from inertial_estimation.uncertainty.deviations import Deviations
 
-Encode = Callable[[int, Array], bytes]
-"""Returns the message of a stamp [ns] and of values."""
-LABELLED = {JOINT_STATE: effort_encoder, MULTI_DOF_JOINT_STATE: wrenches_encoder}
+LABELLED = JOINT_STATE, MULTI_DOF_JOINT_STATE
 """Types of messages that hold all rows with their names, NaN where they are not known."""
-
-
-MIN_NORMAL_FORCE = 5.0
-"""
-Of a centre of pressure [N]: moment noise of 0.005 Nm moves it by 1 mm there, by more below.
-"""
 
 
 class Pace(Enum):
@@ -146,19 +135,6 @@ def _submodels(layout: Layout) -> Sequence[str]:
     return [submodel.name for submodel in layout.robot.submodels]
 
 
-def _centers_of_pressure(estimate: WrenchEstimate, surfaces: Sequence[int]) -> Array:
-    """Return where the surfaces carry no tangential moment, (n_surfaces, 3) [m]; NaN: nowhere."""
-    contacts, found = estimate.contacts, np.full((len(surfaces), 3), np.nan)
-    for row, k in enumerate(surfaces):
-        normal = np.array(contacts[k].direction)
-        force, moment = estimate.wrenches[k].reshape(2, 3)
-        # A reported contact may be there in place of the surface.
-        if contacts[k].kind is ContactKind.SURFACE and (load := normal @ force) > MIN_NORMAL_FORCE:
-            point = np.array(contacts[k].point)
-            found[row] = point + np.cross(normal, moment - np.cross(point, force)) / load
-    return found
-
-
 _joint_state = partial(Output, type=JOINT_STATE)
 _wrenches = partial(Output, type=MULTI_DOF_JOINT_STATE)
 _wrench = partial(Output, type=WRENCH)
@@ -182,7 +158,7 @@ OUTPUTS: tuple[Output, ...] = (
             names=lambda layout: [contact.name for contact in layout.contacts],
             frames=lambda layout: [contact.frame for contact in layout.contacts]),
     Output('center_of_pressure', POINT, Pace.WRENCH,
-           lambda r: _centers_of_pressure(r.estimate, r.surfaces),
+           lambda r: centers_of_pressure(r.estimate, r.surfaces),
            names=lambda layout: [layout.contacts[k].name for k in layout.surfaces],
            frames=lambda layout: [layout.contacts[k].frame for k in layout.surfaces]),
     _wrench('residual', pace=Pace.WRENCH, values=lambda r: r.estimate.residuals,
@@ -202,20 +178,6 @@ OUTPUTS: tuple[Output, ...] = (
               values=lambda r: r.deviations.residuals, names=_submodels),
     FT_OFFSET,
 )  # fmt: skip
-
-
-def encoders(output: Output, layout: Layout) -> list[tuple[str, Encode]]:
-    """Return the topics of an output, each with the encoder of its messages."""
-    names, frames = output.names(layout) if output.names else (), output.frames(layout)
-    if output.type in LABELLED:
-        return [(output.topic, LABELLED[output.type](names, frames[0]).encode)]
-    topics = [output.topic]
-    if output.names:
-        topics = [f'{output.topic}/{name}' for name in topic_names(names)]
-    return [
-        (topic, Encoder(output.type, frame).encode)
-        for topic, frame in zip(topics, frames, strict=True)
-    ]
 
 
 def messages(output: Output, results: Results, wanted: Iterable[int]) -> list[tuple[int, Array]]:

@@ -21,7 +21,8 @@ from inertial_estimation.model.parameter_update import ParameterUpdate
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
 from inertial_estimation.outputs.diagnostics import Status
-from inertial_estimation.outputs.topics import FT_OFFSET, Layout, encoders
+from inertial_estimation.outputs.encoders import encoders
+from inertial_estimation.outputs.topics import FT_OFFSET, Layout
 from inertial_estimation.ros.inertial_parameters import (
     OFFSETS_TOPIC,
     TOPIC,

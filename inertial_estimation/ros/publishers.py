@@ -14,15 +14,14 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.outputs.encoders import Encode, encoders
 from inertial_estimation.outputs.topics import (
     OUTPUTS,
-    Encode,
     Layout,
     Output,
     Pace,
     RateLimiter,
     Results,
-    encoders,
     messages,
 )
 from inertial_estimation.ros.subscriptions import LATCHED, message_class

@@ -22,7 +22,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.outputs.topic_names import topic_names
+from inertial_estimation.outputs.encoders import topic_names
 from inertial_estimation.ros.background import Background
 from inertial_estimation.ros.calibration_updates import UNCHANGED, CalibrationUpdates
 from inertial_estimation.ros.executors import create_service
