@@ -23,7 +23,6 @@ from inertial_estimation.estimation.estimate import Flags, Quality
 from inertial_estimation.estimation.faults import Faults, Qualities, own_rows
 from inertial_estimation.estimation.link_motion import MotionPlan
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.spatial import row_pose
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +31,8 @@ class Frames:
 
     support: Indices
     """Pose of the geometry that each one is attached to, shape (n_frames,)."""
-    pose: Array
-    """Row pose relative to it, shape (n_frames, 4, 3) [m]."""
+    transposed_pose: Array
+    """Transposed pose relative to it, shape (n_frames, 4, 4) [m]: takes its row pose to theirs."""
     sensors: int
     """Row of the first FT sensor."""
     contacts: int
@@ -266,4 +265,5 @@ def _frames(
         places += [(submodel.root, np.eye(4)) for submodel in balance.submodels]
     links = np.array([link for link, _ in places], dtype=np.intp)
     poses = dynamics.support_H_L[links] @ np.array([pose for _, pose in places])
-    return Frames(dynamics.support[links], row_pose(poses), sensors, contacts, roots)
+    transposed = poses.swapaxes(-1, -2).copy()
+    return Frames(dynamics.support[links], transposed, sensors, contacts, roots)

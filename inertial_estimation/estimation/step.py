@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array, Indices
+from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.contact_limits import ContactLimits
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import LOST, Plan
-from inertial_estimation.model.spatial import compose, cross_matrix, to_child, to_parent
+from inertial_estimation.model.spatial import cross_matrix
 
 UNDETERMINED, UNLIMITED = np.uint8(Quality.UNDETERMINED), np.uint8(Quality.UNLIMITED)
 NEARLY = 1e-12
@@ -65,12 +65,16 @@ class Step:
         n_terms = n_measured + len(plan.active)
         self._supports = np.empty((*lead, n_frames, 4, 3))
         self._frames = np.empty((*lead, n_frames, 4, 3))
-        self._origins = self._frames[..., 3, :]
-        cross = np.empty((*lead, n_frames, 9))
-        self._cross_rows, self._cross = cross, cross.reshape(*lead, n_frames, 3, 3)
-        self._at_measured = self._view(slice(0, n_measured))
-        self._at_contacts = self._view(slice(n_measured, n_terms))
-        self._at_roots = self._view(slice(n_terms, n_frames))
+        self._rotations, self._origins = self._frames[..., :3, :], self._frames[..., 3, :]
+        self._rotations_twice = self._rotations[..., None, :, :]
+        maps = np.zeros((2, *lead, n_frames, 6, 6))
+        # With the matrices X and Y of a frame, root_f = local_f @ X and local_f = Y @ root_f:
+        # X = [R, RK; 0, R], Y = [R, 0; RK, R], with R the row rotation and f @ K = p x f.
+        self._X, self._Y = maps
+        self._diagonals = np.einsum('...iaib->...iab', maps.reshape(*maps.shape[:-2], 2, 3, 2, 3))
+        self._levers = self._X[..., :3, 3:], self._Y[..., 3:, :3]
+        self._from_measured = self._X[..., :n_measured, :, :]
+        self._at_contacts = self._Y[..., n_measured:n_terms, :, :]
         self._local = np.empty((*lead, n_measured, 6))
         self._tops = self._local[..., : frames.sensors, :]
         self._readings = self._local[..., frames.sensors :, :]
@@ -80,10 +84,7 @@ class Step:
         self._external = self.terms[..., n_measured:, :]
         self._totals = balance.submodel_factors[:, :n_measured].copy()
         self._exact = self._totals[balance.contact_submodel] if plan.exact else None
-        n_joints = len(balance.joint_factors)
-        self._factors = balance.joint_factors.reshape(2 * n_joints, n_terms).copy()
-        self._loads = np.empty((*lead, 2 * n_joints, 6))
-        self._pairs_of_loads = self._loads.reshape(*lead, n_joints, 2, 6)
+        self._factors = balance.joint_factors.transpose(1, 2, 0).copy()
         gaps = [np.asarray(flags & LOST != 0) for flags in plan.quality]
         gaps[3][np.setdiff1d(np.arange(len(plan.ranks)), plan.residual_rows)] = True
         self._gaps = [np.flatnonzero(gap) for gap in gaps]
@@ -132,12 +133,14 @@ class Step:
         plan, flags = self.plan, self._flags
         frames, rows = plan.frames, plan.dynamics.forest.top_rows
         poses.take(frames.support, axis=-3, out=self._supports, mode='clip')
-        compose(self._supports, frames.pose, out=self._frames)
-        cross_matrix(self._origins, out=self._cross_rows)
+        np.matmul(frames.transposed_pose, self._supports, out=self._frames)
+        self._diagonals[...] = self._rotations_twice
+        np.matmul(self._rotations, cross_matrix(self._origins), out=self._levers[0])
+        self._levers[1][...] = self._levers[0]
         # Terms that come from sensors: net wrenches below the tops, FT readings.
         tau.take(rows, axis=-1, out=self._tops, mode='clip')
         np.multiply(ft_wrenches, plan.ft_directions, out=self._readings)
-        self._to_root(self._at_measured, self._local, out=self._measured)
+        _to_root(self._from_measured, self._local, self._measured)
         residuals = np.zeros((*self._lead, len(plan.ranks), 6))
         if self._exact is not None:
             np.matmul(self._exact, self._measured, out=self._external)
@@ -145,8 +148,10 @@ class Step:
             totals = np.matmul(self._totals, self._measured)
             flags = self._find_external(totals)
             left = totals - np.matmul(plan.carried, self._external)
-            residuals[..., plan.residual_rows, :] = self._from_root(self._at_roots, left)
-        wrenches = self._from_root(self._at_contacts, self._external)
+            residuals[..., plan.residual_rows, :] = _from_root(
+                self._Y[..., frames.roots :, :, :], left
+            )
+        wrenches = _from_root(self._at_contacts, self._external)
         if len(plan.known):
             wrenches[..., plan.known, :] = plan.known_wrenches
         torques, external_torques = self._torques(tau, jacobian)
@@ -155,31 +160,13 @@ class Step:
         )
         return estimate if plan.complete else self._with_gaps(estimate)
 
-    def _view(self, rows: slice | Indices) -> tuple[Array, Array]:
-        """Return poses and cross matrices of some frames."""
-        return self._frames[..., rows, :, :], self._cross[..., rows, :, :]
-
-    def _to_root(self, at: tuple[Array, Array], local: Array, out: Array | None = None) -> Array:
-        """Move wrenches, one row each, from their frames to the root link."""
-        pairs = (*local.shape[:-1], 2, 3)
-        moved = to_parent(
-            at[0], local.reshape(pairs), at[1], None if out is None else out.reshape(pairs)
-        )
-        return moved.reshape(local.shape)
-
-    def _from_root(self, at: tuple[Array, Array], rows: Array) -> Array:
-        """Move wrenches, one row each, from the root link to their frames."""
-        pairs = (*rows.shape[:-1], 2, 3)
-        return to_child(at[0], rows.reshape(pairs), at[1]).reshape(rows.shape)
-
     def _find_external(self, totals: Array) -> tuple[Any, ...]:
         """Share the sums out among the contacts; return the flags with what was found."""
         plan, external = self.plan, self._external
         external[...] = 0.0
         if len(plan.known):
-            at = self._view(plan.frames.contacts + plan.known)
-            known = np.broadcast_to(plan.known_wrenches, (*self._lead, len(plan.known), 6))
-            external[..., plan.known, :] = self._to_root(at, known)
+            maps = self._X[..., plan.frames.contacts + plan.known, :, :]
+            external[..., plan.known, :] = _to_root(maps, plan.known_wrenches)
             totals = totals - np.matmul(plan.carried, external)
         external[..., plan.single, :] = totals[..., plan.single_rows, :]
         if not plan.splits:
@@ -200,15 +187,10 @@ class Step:
     ) -> Solution:
         """Share the sums of some submodels out among their contacts, within their limits."""
         split = self.plan.splits[number]
-        n, n_columns = split.frames.shape
-        at = self._view(split.frames.reshape(-1))
-        local = np.broadcast_to(local.reshape(-1, 6), (*self._lead, n * n_columns, 6))
-        columns = self._to_root(at, local).reshape(*self._lead, n, n_columns, 6)
+        n, last = len(split.rows), 1 + split.unknowns
+        columns = _to_root(self._X[..., split.frames, :, :], local)
         rows = np.concatenate([totals[..., split.rows, None, :], columns], axis=-2)
-        at = self._view(np.repeat(split.reference, 1 + n_columns))
-        seen = self._from_root(at, rows.reshape(*self._lead, n * (1 + n_columns), 6))
-        seen = seen.reshape(*self._lead, n, 1 + n_columns, 6)
-        last = 1 + split.unknowns
+        seen = _from_root(self._Y[..., split.reference, None, :, :], rows)
         noise = seen[..., last:, :] if split.noise is None else split.noise
         solution = split_wrench(seen[..., 0, :], seen[..., 1:last, :], noise, self._rank_tolerance)
         for place in self._limits[number].broken(solution.unknowns):
@@ -268,14 +250,24 @@ class Step:
     def _torques(self, tau: Array, jacobian: Array) -> tuple[Array, Array]:
         """Return joint torques in the local form [T 4.24, 4.25] and external joint torques."""
         forest = self.plan.dynamics.forest
-        np.matmul(self._factors, self.terms, out=self._loads)
-        axes = np.swapaxes(jacobian, -1, -2)[..., None]
-        projected = np.matmul(self._pairs_of_loads, axes)[..., 0]
+        projected = np.einsum('ktj,...tj->...kj', self._factors, self.terms @ jacobian)
         held = tau.take(forest.joint_rows, axis=-1)
         if forest.joints_between_trees:
             held[..., forest.joints_between_trees] = 0.0
-        held += projected[..., 0]
-        return held, projected[..., 1]
+        held += projected[..., 0, :]
+        return held, projected[..., 1, :]
+
+
+def _to_root(X: Array, local: Array, out: Array | None = None) -> Array:
+    """Move wrenches (..., 6) from their frames to the root link."""
+    return np.matmul(local[..., None, :], X, out=None if out is None else out[..., None, :])[
+        ..., 0, :
+    ]
+
+
+def _from_root(Y: Array, wrenches: Array) -> Array:
+    """Move wrenches (..., 6) from the root link to their frames."""
+    return np.asarray(np.matmul(Y, wrenches[..., None])[..., 0])
 
 
 def split_wrench(total: Array, columns: Array, noise: Array, rank_tolerance: float) -> Solution:

@@ -23,7 +23,7 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.step import NEARLY
-from inertial_estimation.model.spatial import compose, cross_matrix
+from inertial_estimation.model.spatial import cross_matrix
 from inertial_estimation.uncertainty.motion_noise import MotionDerivatives, ParameterNoise
 from inertial_estimation.uncertainty.shares import Placement, Shares, Sharing
 
@@ -167,7 +167,7 @@ class Sensitivities:
     def _place(self, dynamics: Dynamics, readings: Array) -> tuple[Array, Placement]:
         """Return the measured terms about the root link's origin, and the frames."""
         frames = self._frames
-        poses = compose(dynamics.poses.take(frames.support, axis=0), frames.pose)
+        poses = frames.transposed_pose @ dynamics.poses.take(frames.support, axis=0)
         rotations = poses[:, :3]
         lever = rotations @ cross_matrix(np.ascontiguousarray(poses[:, 3]))
         to_root = np.zeros((len(poses), 6, 6))
