@@ -120,7 +120,7 @@ class WrenchEstimator:
         self.calibration = FtCalibration.identity(n_fts)
         if calibration is not None:
             self.set_calibration(calibration)
-        _check_parameters(robot)
+        check_centres(robot.link_names, robot.parameters)
         if not 0.0 < float(numbers('length_scale', length_scale, (), finite=False)) < inf:
             raise ConfigError(f'length_scale is {length_scale}, expected a positive length')
         if not 0.0 <= float(numbers('rank_tolerance', rank_tolerance, (), finite=False)) < 1.0:
@@ -154,7 +154,7 @@ class WrenchEstimator:
         own call.
         """
         robot = self.robot.with_parameters(parameters)
-        _check_parameters(robot)
+        check_centres(robot.link_names, robot.parameters)
         self.robot = robot
         self._cache.robot = robot
 
@@ -305,12 +305,3 @@ def _is_faulty(plan: Plan, sample: Sample, ft_wrenches: Array) -> bool:
 def _without(faults: Faults, ft_wrenches: Array) -> Array:
     """Return FT wrenches (..., n_fts, 6) with zeros for the sensors that are missing."""
     return np.where(faults.fts[:, None], 0.0, ft_wrenches)
-
-
-def _check_parameters(robot: Robot) -> None:
-    """Refuse inertial parameters that would make every estimate NaN, or would lose digits."""
-    finite = np.isfinite(robot.parameters).all(axis=1)
-    if not finite.all():
-        name = robot.link_names[int(np.argmin(finite))]
-        raise ModelError(f"link '{name}' has inertial parameters that are not finite")
-    check_centres(robot.link_names, robot.parameters, float(np.abs(robot.parameters).max()))

@@ -110,8 +110,14 @@ def inertia_complaint(parameters: Array) -> str:
     return ''
 
 
-def check_centres(names: Sequence[str], parameters: Array, largest: float) -> None:
-    """Raise unless mass and first moment of parameters (n, 10) can be a centre of mass."""
+def check_centres(names: Sequence[str], parameters: Array, largest: float | None = None) -> None:
+    """Raise unless parameters (n, 10) are finite and mass and first moment have a centre."""
+    finite = np.isfinite(parameters).all(axis=1)
+    if not finite.all():
+        name = names[int(np.argmin(finite))]
+        raise ModelError(f"'{name}' has inertial parameters that are not finite")
+    if largest is None:
+        largest = float(np.abs(parameters).max())
     mass, h = parameters[:, 0], parameters[:, 1:4]
     near = np.einsum('ki,ki->k', h, h) <= FARTHEST * largest * np.abs(mass)
     fine = near & ((mass != 0.0) | ~h.any(axis=1))
