@@ -19,9 +19,10 @@ from inertial_estimation.errors import LogError
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.logs.bag import deserialize
 from inertial_estimation.model.configured_robot import build_robot
+from inertial_estimation.outputs.encoders import effort_encoder
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.backlog import Backlog
-from inertial_estimation.signals.messages import WRENCH, Decoder, Encoder, effort_encoder
+from inertial_estimation.signals.messages import WRENCH, Decoder, Encoder
 from inertial_estimation.signals.router import Router
 from inertial_estimation.signals.sources import sources_of
 

@@ -5,15 +5,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.outputs.topics import LABELLED, Layout, Output
 from inertial_estimation.signals.messages import (
     JOINT_STATE,
+    MULTI_DOF_JOINT_STATE,
     Encoder,
-    effort_encoder,
-    wrenches_encoder,
 )
 
 Encode = Callable[[int, Array], bytes]
@@ -47,3 +46,13 @@ def topic_names(names: Iterable[str]) -> list[str]:
             candidate, count = f'{token}_{count}', count + 1
         safe.append(candidate)
     return safe
+
+
+def effort_encoder(names: Sequence[str], frame_id: str = '') -> Encoder:
+    """Return the encoder of JointState messages with efforts only, shape (n,) [Nm or N]."""
+    return Encoder(JOINT_STATE, frame_id, names, (0, 0, len(names)))
+
+
+def wrenches_encoder(names: Sequence[str], frame_id: str = '') -> Encoder:
+    """Return the encoder of MultiDOFJointState messages with wrenches only, (n, 6) [N, Nm]."""
+    return Encoder(MULTI_DOF_JOINT_STATE, frame_id, names, (0, 0, len(names)))

@@ -260,13 +260,3 @@ class Encoder:
         for array, value in zip(self._arrays, values):
             array[...] = value
         return bytes(self._buffer)
-
-
-def effort_encoder(names: Sequence[str], frame_id: str = '') -> Encoder:
-    """Return the encoder of JointState messages with efforts only, shape (n,) [Nm or N]."""
-    return Encoder(JOINT_STATE, frame_id, names, (0, 0, len(names)))
-
-
-def wrenches_encoder(names: Sequence[str], frame_id: str = '') -> Encoder:
-    """Return the encoder of MultiDOFJointState messages with wrenches only, (n, 6) [N, Nm]."""
-    return Encoder(MULTI_DOF_JOINT_STATE, frame_id, names, (0, 0, len(names)))

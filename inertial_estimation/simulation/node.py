@@ -23,6 +23,7 @@ from std_msgs.msg import String
 
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.outputs.encoders import effort_encoder, wrenches_encoder
 from inertial_estimation.ros.executors import run_node
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.cdr import NANOSECONDS
@@ -33,8 +34,6 @@ from inertial_estimation.signals.messages import (
     POINT,
     WRENCH,
     Encoder,
-    effort_encoder,
-    wrenches_encoder,
 )
 from inertial_estimation.simulation.noise import NoiseLevels, SensorNoise
 from inertial_estimation.simulation.robot import IMUS, SimulatedRobot
