@@ -269,10 +269,10 @@ def test_payload_centre_deviation_has_the_correlation_with_mass(rng):
 
 def reduced(fit):
     """Return equations and prior of a submodel, variances of their errors, and of the prior."""
-    one, information, v = fit.memory, fit.memory.regularised, fit.memory.prior_variance
+    one, information, v = fit.memory, fit.memory.information, fit.memory.prior_variance
     n, m = information.n, one.block.unknowns.n_inertial
     prior = entropic_model(one.block.unknowns, one.prior, fit.parameters, one.scales, 1.0 / v)
-    rows = np.vstack([information.R, prior.R])
+    rows = np.vstack([one.regularised.R, prior.R])
     hat = rows @ pseudo_inverse(rows)
     freedom = information.count - np.trace(hat[:n, :n])
     noise = information.squared_residual(fit.x) / freedom

@@ -115,10 +115,10 @@ def certainties(found: JointRefit) -> dict[str, Certainty]:
 
 def _triangle(fit: SubmodelFit) -> _Triangle:
     """Reduce equations and prior of one submodel."""
-    one, information, v = fit.memory, fit.memory.regularised, fit.memory.prior_variance
+    one, information, v = fit.memory, fit.memory.corrected, fit.memory.prior_variance
     n = one.block.unknowns.n_inertial
     prior = entropic_model(one.block.unknowns, one.prior, fit.parameters, one.scales, 1.0 / v)
-    rows = np.vstack([information.R, prior.R])
+    rows = np.vstack([one.regularised.R, prior.R])
     basis = column_basis(rows)
     of_rows, of_prior, others = np.split(basis, [information.n, information.n + n])
     # Of an equation; one if too few are left to estimate it.

@@ -36,10 +36,10 @@ from inertial_estimation.identification.recursion.payload import PayloadFit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.row_space import RowSpace, wandered
 
-MIN_SQUARE = 0.5
+MIN_SQUARE = 0.3
 """
-Square of the noise of the newest forces, moments or efforts over that before, from which this is
-that of a wrong start.
+Square of the noise of the newest equations over that before, from which this is that of a wrong
+start: geometric mean of forces, moments and efforts. Where matrices are wrong it sways by 0.33.
 """
 COMPARED_SPAN = 2.0
 """Time of the newest windows that may replace a start, over the warm-up."""
@@ -341,7 +341,8 @@ class SubmodelIdentifier:
 
     def _is_quiet(self, levels: Mapping[str, float]) -> bool:
         """Return true if residuals or noise by kind show that of the memory to be wrong."""
-        return min(self._squares(levels).values(), default=1.0) < MIN_SQUARE
+        squares = list(self._squares(levels).values()) or [1.0]
+        return bool(np.prod(squares) < MIN_SQUARE ** len(squares))
 
     def _compare(self, new: Evidence, seconds: float) -> None:
         """Compare fit and prior on new equations, and let the noise follow the residuals."""
