@@ -20,6 +20,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from inertial_estimation.findings import Level, finding
 from inertial_estimation.outputs.diagnostics import Status, diagnostic_array
+from inertial_estimation.outputs.encoders import effort_encoder, topic_names, wrenches_encoder
 from inertial_estimation.outputs.markers import Marker as MarkerRecord
 from inertial_estimation.outputs.markers import marker_array
 from inertial_estimation.ros.subscriptions import message_class
@@ -28,9 +29,6 @@ from inertial_estimation.signals.messages import (
     WRENCH,
     Decoder,
     Encoder,
-    effort_encoder,
-    topic_names,
-    wrenches_encoder,
 )
 
 CASES = 300

@@ -44,6 +44,7 @@ from inertial_estimation.estimation.model_trial import PERIOD_NS as TRIAL_PERIOD
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.parameter_update import ParameterUpdate, calibration_fingerprint
+from inertial_estimation.outputs.encoders import topic_names
 from inertial_estimation.ros import estimator_node, late_outputs
 from inertial_estimation.ros.inertial_parameters import (
     OFFSETS_TOPIC,
@@ -51,7 +52,6 @@ from inertial_estimation.ros.inertial_parameters import (
     UNCERTAINTY_TOPIC,
     to_messages,
 )
-from inertial_estimation.signals.messages import topic_names
 from inertial_estimation.uncertainty.deviations import Uncertainty
 
 SETTINGS = EstimatorSettings.from_dict(HUMANOID)
