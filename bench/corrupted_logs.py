@@ -212,9 +212,8 @@ def faults(case: Case, rng: np.random.Generator) -> Iterator[tuple[str, str, Rob
 
 def of_messages(half: int, folder: Path) -> Iterator[tuple[str, str, list[str]]]:
     """Yield subject, kind and findings of faults of the messages of a real iCub, and of a tool."""
-    settings = EstimatorSettings.from_yaml(
-        Path(__file__).parents[1] / 'config/icub_yoga_left.yaml'
-    )
+    config = Path(__file__).parents[1] / 'config/icub_yoga_left.yaml'
+    settings = EstimatorSettings.from_yaml(config)
     robot = build_robot(settings, (streams.DATA / 'models' / 'icub_v2_5.urdf').read_text())
     log = streams.yoga_log(13.5 + 10.0 * half, 23.5 + 10.0 * half)
     side, ft = (('right', 'r_leg_ft'), ('left', 'r_foot_ft'))[half]
@@ -223,10 +222,8 @@ def of_messages(half: int, folder: Path) -> Iterator[tuple[str, str, list[str]]]
     one, other = log[part], log[topic]
     left = [k for k, name in enumerate(one.names) if name != joint]
     columns = np.hstack([np.array(left) + k * len(one.names) for k in range(3)])
-    without = one._replace(
-        values=np.ascontiguousarray(one.values[:, columns]),
-        names=tuple(one.names[k] for k in left),
-    )
+    names = tuple(one.names[k] for k in left)
+    without = one._replace(values=np.ascontiguousarray(one.values[:, columns]), names=names)
     t = other.seconds
     wrong = {
         ('', 'none'): {},
@@ -243,12 +240,11 @@ def of_messages(half: int, folder: Path) -> Iterator[tuple[str, str, list[str]]]
     case = tool(half, 'ntnu')
     x, H = case.samples, case.robot.imus[0].L_H_S
     t = 1e-9 * (x.stamp_ns - x.stamp_ns[0])
-    for kind, share in (('none', 0.0), ('contact', 0.5)):
+    for subject, kind, share in (('', 'none', 0.0), ('tool', 'contact', 0.5)):
         push = np.outer(t % 2.0 < 2.0 * share, [8.0, 0.0, -12.0, 0.0, 0.8, 0.0])
         readings, felt = x.ft_readings[:, 0] + push, x.proper_accelerations[:, 0]
-        fit = fit_tool(ToolMotion(t, readings, t, felt, sensor_H_imu=H))
-        errors = [f'tool {one}' for one in fit.findings('tool') if one.level == Level.ERROR]
-        yield 'tool' if share else '', kind, errors
+        found = fit_tool(ToolMotion(t, readings, t, felt, sensor_H_imu=H)).findings('tool')
+        yield subject, kind, [f'tool {one}' for one in found if one.level == Level.ERROR]
 
 
 def effect(case: Case, robot: Robot, samples: SampleBatch) -> float:
@@ -276,14 +272,11 @@ def main() -> None:
                 kinds = [f'> {limit} Nm' for limit in (0.15, 1.0) if size > limit]
                 kinds += [] if size >= 0.0 else ['messages' if subject else 'clean']
                 counts.update((one, verdict) for one in kinds)
-                sys.stdout.write(
-                    f'{log:18}{subject:30}{kind:12}{size:8.2f} Nm {verdict:7}{names}\n'
-                )
+                row = f'{log:18}{subject:30}{kind:12}{size:8.2f} Nm {verdict:7}{names}\n'
+                sys.stdout.write(row)
                 sys.stdout.flush()
-        total = ', '.join(
-            f'{what} {verdict}: {n}' for (what, verdict), n in sorted(counts.items())
-        )
-        sys.stdout.write(f'half {half}: {total}\n')
+        total = (f'{what} {verdict}: {n}' for (what, verdict), n in sorted(counts.items()))
+        sys.stdout.write(f'half {half}: {", ".join(total)}\n')
 
 
 def rows(half: int, log: str) -> Iterator[tuple[str, str, float, str, str]]:

@@ -185,9 +185,7 @@ def write_log(folder: Path, log: Log) -> str:
             connection = writer.add_connection(topic, s.type, typestore=STORE)
             stamps = (1_000 * NS + np.round(s.seconds * NS)).astype(int).tolist()
             heard = np.maximum.accumulate(stamps).tolist()
-            rows += [
-                (at, stamp, connection, s, k) for k, (at, stamp) in enumerate(zip(heard, stamps))
-            ]
+            rows += [(at, t, connection, s, k) for k, (at, t) in enumerate(zip(heard, stamps))]
         for at, stamp, connection, s, k in sorted(rows, key=lambda row: row[0]):
             writer.write(connection, at, STORE.serialize_cdr(message(s, k, stamp), s.type))
     return str(folder / 'bag')

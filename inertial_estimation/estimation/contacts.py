@@ -15,7 +15,6 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.model.robot import Robot
 
 ORIGIN = (0.0, 0.0, 0.0)
 Z_AXIS = (0.0, 0.0, 1.0)
@@ -361,14 +360,3 @@ def row_names(contacts: Iterable[Contact]) -> list[str]:
 def noise_scale(length_scale: float) -> Array:
     """Return the standard deviations (6,) of an FT reading, up to a factor; length_scale [m]."""
     return np.array([1.0, 1.0, 1.0, length_scale, length_scale, length_scale])
-
-
-def result_names(robot: Robot, contacts: Iterable[Contact]) -> list[str]:
-    """Return the subject of each entry of `WrenchEstimate.quality`."""
-    kinds = {
-        'external_wrench': [contact.name for contact in contacts],
-        'joint_torque': robot.joint_names,
-        'external_joint_torque': robot.joint_names,
-        'residual': [submodel.name for submodel in robot.submodels],
-    }
-    return [f'{kind}/{name}' for kind, names in kinds.items() for name in names]

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntFlag
 from typing import Any, NamedTuple, cast
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.model.robot import Robot
 
 Flags = NDArray[np.uint8]
 
@@ -106,3 +108,14 @@ class WrenchEstimate(NamedTuple):
         """
         values = (value if value is self.contacts else value[k] for value in cast(Any, self))
         return WrenchEstimate._make(values)
+
+
+def result_names(robot: Robot, contacts: Iterable[Contact]) -> list[str]:
+    """Return the subject of each entry of `WrenchEstimate.quality`."""
+    kinds = {
+        'external_wrench': [contact.name for contact in contacts],
+        'joint_torque': robot.joint_names,
+        'external_joint_torque': robot.joint_names,
+        'residual': [submodel.name for submodel in robot.submodels],
+    }
+    return [f'{kind}/{name}' for kind, names in kinds.items() for name in names]

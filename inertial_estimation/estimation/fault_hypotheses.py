@@ -192,26 +192,27 @@ class FaultSearch:
         return float(np.maximum(gains, 0.0) @ shares / np.abs(gains).sum())
 
     def linear(
-        self, columns: dict[int, Array], fit: Fit | None = None, sizes: Array | float = np.inf
+        self, columns: dict[int, Array], fit: Fit | None = None, sizes: Array | None = None
     ) -> tuple[Array, Array, float]:
         """
         Fit r - C x over all equations; columns C (n, k, p), usual sizes of x (p,).
 
-        Return x, mean squares and, with sizes, the price of x.
+        Return x over its sizes, mean squares and the price of x; without sizes it has none.
         """
         fit = fit or self.null
         squares, price = fit.squares(), 0.0
         x: Array = np.empty(0)
         used = (self.weights > 0.0) & np.isfinite(squares)
-        freed = {b: fit.free(b, C * np.minimum(sizes, 1.0)) for b, C in columns.items() if used[b]}
-        known = float(np.isfinite(sizes).all())
+        scale = 1.0 if sizes is None else sizes
+        freed = {b: fit.free(b, C * scale) for b, C in columns.items() if used[b]}
         for _ in range(3 if freed else 0):
-            A, y = known * np.eye(p := next(iter(freed.values())).shape[-1]), np.zeros(p)
+            A, y = 0.0 if sizes is None else np.eye(len(sizes)), 0.0
             for b, C in freed.items():
                 weight = self.weights[b] / max(1, len(C)) / (squares[b] + self.floors[b])
                 A, y = A + weight * C.T @ C, y + weight * C.T @ fit.raw[b]
             x = np.asarray(np.linalg.lstsq(A, y, rcond=1e-9)[0], dtype=np.float64)
-            price = 0.5 * known * float(x @ x + np.linalg.slogdet(A)[1])
+            if sizes is not None:
+                price = 0.5 * float(x @ x + np.linalg.slogdet(A)[1])
             for b, C in freed.items():
                 squares[b] = mean_square(fit.raw[b] - C @ x)
         return x, squares, price
@@ -286,7 +287,7 @@ class FaultSearch:
             yield Test(f'{one} {other}', 'exchanged', np.nan, '', self.each, squares)
 
     def link_hypotheses(self) -> Iterator[Test]:
-        """Yield other masses of links, by FT sensors: efforts have unknown gains."""
+        """Yield other masses of links, beyond their usual errors."""
         for k, link in enumerate(self.robot.links):
             columns = {
                 b: -one.links[k][..., :1]

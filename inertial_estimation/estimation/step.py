@@ -260,9 +260,8 @@ class Step:
 
 def _to_root(X: Array, local: Array, out: Array | None = None) -> Array:
     """Move wrenches (..., 6) from their frames to the root link."""
-    return np.matmul(local[..., None, :], X, out=None if out is None else out[..., None, :])[
-        ..., 0, :
-    ]
+    rows = None if out is None else out[..., None, :]
+    return np.matmul(local[..., None, :], X, out=rows)[..., 0, :]
 
 
 def _from_root(Y: Array, wrenches: Array) -> Array:

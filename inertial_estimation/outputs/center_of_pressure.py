@@ -13,9 +13,7 @@ from inertial_estimation.estimation.contacts import ContactKind
 from inertial_estimation.estimation.estimate import WrenchEstimate
 
 MIN_NORMAL_FORCE = 5.0
-"""
-Of a centre of pressure [N]: moment noise of 0.005 Nm moves it by 1 mm there, by more below.
-"""
+"""Of a centre of pressure [N]: moment noise of 0.005 Nm moves it by 1 mm there."""
 
 
 def centers_of_pressure(estimate: WrenchEstimate, surfaces: Sequence[int]) -> Array:

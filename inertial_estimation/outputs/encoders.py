@@ -9,11 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.outputs.topics import LABELLED, Layout, Output
-from inertial_estimation.signals.messages import (
-    JOINT_STATE,
-    MULTI_DOF_JOINT_STATE,
-    Encoder,
-)
+from inertial_estimation.signals.messages import JOINT_STATE, MULTI_DOF_JOINT_STATE, Encoder
 
 Encode = Callable[[int, Array], bytes]
 """Returns the message of a stamp [ns] and of values."""

@@ -17,18 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.estimation.contacts import Contact, ContactKind, result_names, row_names
-from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.contacts import Contact, ContactKind, row_names
+from inertial_estimation.estimation.estimate import WrenchEstimate, result_names
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.outputs.center_of_pressure import centers_of_pressure
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.cdr import NANOSECONDS
-from inertial_estimation.signals.messages import (
-    JOINT_STATE,
-    MULTI_DOF_JOINT_STATE,
-    POINT,
-    WRENCH,
-)
+from inertial_estimation.signals.messages import JOINT_STATE, MULTI_DOF_JOINT_STATE, POINT, WRENCH
 from inertial_estimation.uncertainty.deviations import Deviations
 
 LABELLED = JOINT_STATE, MULTI_DOF_JOINT_STATE

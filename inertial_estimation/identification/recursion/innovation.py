@@ -39,10 +39,10 @@ from inertial_estimation.identification.row_space import RowSpace, wandered
 MIN_SQUARE = 0.3
 """
 Square of the noise of the newest equations over that before, from which this is that of a wrong
-start: geometric mean of forces, moments and efforts. Where matrices are wrong it sways by 0.33.
+start: geometric mean of forces, moments and efforts. Wrong FT matrices alone let it fall to 0.33.
 """
 COMPARED_SPAN = 2.0
-"""Time of the newest windows that may replace a start, over the warm-up."""
+"""Most time of the newest equations that may replace a start, over the warm-up."""
 MAX_EXCESS = 30.0
 """Squares that old and new equations add together, by unknown, from which they contradict."""
 COMPARED_WINDOWS = 5
@@ -340,7 +340,7 @@ class SubmodelIdentifier:
         return True
 
     def _is_quiet(self, levels: Mapping[str, float]) -> bool:
-        """Return true if residuals or noise by kind show that of the memory to be wrong."""
+        """Return true if levels by kind are far below the noise of the memory."""
         squares = list(self._squares(levels).values()) or [1.0]
         return bool(np.prod(squares) < MIN_SQUARE ** len(squares))
 
