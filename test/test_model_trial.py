@@ -15,8 +15,7 @@ from robots import nested_humanoid_urdf
 from test_set_parameters import others
 
 from bench.live_robots import smooth_motion, with_readings
-from inertial_estimation.estimation.model_trial import LEAST_SAMPLES, PERIOD_NS
-from inertial_estimation.estimation.model_update import ModelInUse
+from inertial_estimation.estimation.model_update import LEAST_SAMPLES, SAMPLE_PERIOD_NS, ModelInUse
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.ft_calibration import FtCalibration
@@ -179,7 +178,7 @@ def test_restored_set_is_gone_back_to_and_held_updates_wait(rng):
 
 def test_samples_before_a_jump_of_time_do_not_count():
     live = Live(stream(1, 5.0))
-    live.run(1e-9 * LEAST_SAMPLES * PERIOD_NS)
+    live.run(1e-9 * LEAST_SAMPLES * SAMPLE_PERIOD_NS)
     assert live.model._trial.is_informed
     live._next = 0
     live.run(0.1)

@@ -16,7 +16,7 @@ from inertial_estimation.calibration.calibration_file import (
 from inertial_estimation.calibration.calibration_file import read as read_calibrations
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.estimation.configured_contacts import build_contacts
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
@@ -40,6 +40,16 @@ def build_estimator(
         calibration=calibration or build_calibration(settings, robot),
         acceleration_arrays=settings.angular_acceleration_source == 'array',
     )
+
+
+def build_contacts(settings: EstimatorSettings) -> list[Contact]:
+    """Return the default contacts of the settings."""
+    contacts = []
+    for name in settings.contacts:
+        one = settings.contact_of(name)
+        fields = one.point, one.direction, one.wrench, name, one.friction, one.size
+        contacts.append(Contact(one.frame, one.kind, *fields))  # type: ignore[arg-type]
+    return contacts
 
 
 def build_calibration(settings: EstimatorSettings, robot: Robot) -> FtCalibration:

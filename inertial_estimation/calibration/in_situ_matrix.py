@@ -39,12 +39,10 @@ from inertial_estimation.calibration.in_situ_offset import (
     deviations_of_wrench,
     in_situ_offset,
 )
-from inertial_estimation.calibration.raw_readings import (
-    names_of,
-    still_channels,
-)
+from inertial_estimation.calibration.raw_readings import still_channels
 from inertial_estimation.calibration.residual_statistics import (
     SCALE,
+    names_of,
     require_direction,
     require_rotation,
 )

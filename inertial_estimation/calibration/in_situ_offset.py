@@ -25,11 +25,8 @@ from inertial_estimation.calibration.calibration_file import (
     SensorCalibration,
 )
 from inertial_estimation.calibration.raw_readings import (
-    MIN_SAMPLES,
     RawSlopes,
-    constant_channels,
     fit_slopes,
-    names_of,
     require_unsaturated,
     still_channels,
     untouched,
@@ -37,8 +34,11 @@ from inertial_estimation.calibration.raw_readings import (
 from inertial_estimation.calibration.residual_statistics import (
     MAX_LEFT_OUT,
     MAX_ROUNDS,
+    MIN_SAMPLES,
     SCALE,
+    constant_channels,
     fit_by_blocks,
+    names_of,
     require_shape,
 )
 from inertial_estimation.errors import CallError, LogError, ModelError

@@ -12,27 +12,33 @@ unless it turns with gravity: force = offset + s dm g.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array, Indices, Mask
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.calibration_file import (
     OFFSETS_FROM_MODEL,
     Provenance,
     SensorCalibration,
 )
-from inertial_estimation.calibration.raw_readings import constant_channels, implausible, names_of
 from inertial_estimation.calibration.residual_statistics import (
     SCALE,
+    constant_channels,
     contradictions,
     deviations_of_means,
+    implausible,
+    names_of,
     require_shape,
 )
-from inertial_estimation.calibration.still_samples import find_still
+from inertial_estimation.calibration.still_samples import (
+    PoseErrors,
+    compare_poses,
+    find_still,
+    wrong_scales,
+)
 from inertial_estimation.calibration.support_loads import (
     second_supports,
     support_loads,
@@ -40,7 +46,7 @@ from inertial_estimation.calibration.support_loads import (
 from inertial_estimation.errors import CalibrationError, ModelError, OffsetsNotUnique
 from inertial_estimation.estimation.sample_shapes import SampleShapes
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.findings import Finding, Level, finding, limit_of
+from inertial_estimation.findings import Finding, finding
 from inertial_estimation.model.arguments import indices, names
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.spatial import apply
@@ -55,30 +61,7 @@ Share of a combination of offsets that readings must show with the sharing proje
 model errors would be magnified by three and more.
 """
 SHARE_ROUND_OFF, RANK_ROUND_OFF = 1e-6, 1e-9
-MIN_POSE_SAMPLES = 10
-MIN_TURN = np.deg2rad(15.0)
-"""Of gravity in a sensor, from which poses show errors of the model, magnified by four then."""
-POSE_DEVIATIONS, MIN_POSE_DIFFERENCE = 3.0, (0.3, 0.03)
-"""Difference between poses that is reported: over its noise, and at least [N, Nm]."""
 HOLD = ': hold a pose for a second, or fit a matrix, which takes samples in motion'
-MASS_TOLERANCE = 1e-6
-MIN_CHANGE, MIN_LIKENESS = (3.0, 0.3), 0.9
-"""Predicted changes [N, Nm], and their cosine with the measured ones, that show their factor."""
-
-
-class PoseErrors(NamedTuple):
-    """Differences of a sensor's readings between two poses or more."""
-
-    residuals: Array
-    """Mean of reading minus prediction and offset in each pose, shape (n_poses, 6) [N, Nm]."""
-    turn: float
-    """Largest angle between gravity in two poses, in the sensor's axes [rad]."""
-    differing: Array
-    """Root mean square about the mean of poses, force and moment, (2,) [N, Nm]."""
-    mass: float
-    """That explains the differences best [kg]; NaN if gravity does not turn enough."""
-    load: float
-    """Root mean square of the predicted force [N]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,9 +276,9 @@ def offset_from_model(
             what = 'still samples'
             findings += contradictions(fts[k], what, spread[k], load, LEAST_NOISE, touched)
         if moving and not shared[k]:
-            findings += _wrong_scales(fts[k], own, loads.readings[at, k])
+            findings += wrong_scales(fts[k], own, loads.readings[at, k])
         elif not shared[k]:
-            compared = _compare_poses(
+            compared = compare_poses(
                 fts[k], own - offsets[k], loads.pulls[at, k], labels[at],
                 loads.readings[at, k],
             )  # fmt: skip
@@ -356,63 +339,3 @@ def _without_sharing(white: Array, project: Array) -> tuple[Array, Array]:
     left = (project @ off[..., None])[..., 0]
     each: Array = white - off @ basis @ basis.T + (left @ basis) / shown[shows] @ basis.T
     return each, directions[:, ~shows].T
-
-
-def _compare_poses(
-    name: str, residuals: Array, pulls: Array, labels: Indices, predicted: Array
-) -> tuple[PoseErrors, list[Finding]] | None:
-    """
-    Return the differences of a sensor's readings between poses, and what they show, if any.
-
-    residuals (n, 6) [N, Nm]; pulls (n, 3): force of a kilogram that the model lacks [m/s^2];
-    labels (n,) of poses, -1: none; predicted (n, 6) [N, Nm].
-    """
-    held = [at for pose in np.unique(labels[labels >= 0])
-            if (at := labels == pose).sum() >= MIN_POSE_SAMPLES]  # fmt: skip
-    if len(held) < 2:
-        return None
-    means, pull, load = (
-        np.array([values[at].mean(axis=0) for at in held])
-        for values in (residuals, pulls, predicted)
-    )
-    noise = np.array([deviations_of_means(residuals[at]) for at in held])
-    changes = (means - means.mean(axis=0)).reshape(-1, 2, 3)
-    differing, noise = (
-        np.sqrt((values.reshape(-1, 2, 3) ** 2).sum(axis=2).mean(axis=0))
-        for values in (changes, noise)
-    )
-    directions = pull / np.linalg.norm(pull, axis=1, keepdims=True)
-    turn = float(np.arccos(np.clip(directions @ directions.T, -1.0, 1.0)).max())
-    mass = np.nan
-    if turn >= MIN_TURN:
-        A = np.hstack([np.tile(np.eye(3), (len(held), 1)), pull.reshape(-1, 1)])
-        mass = float(np.linalg.lstsq(A, means[:, :3].ravel(), rcond=MASS_TOLERANCE)[0][3])
-    size = float(np.sqrt((predicted[:, :3] ** 2).sum(axis=1).mean()))
-    found = [*_wrong_scales(name, means, load)]
-    if (differing > np.maximum(POSE_DEVIATIONS * noise, MIN_POSE_DIFFERENCE)).any():
-        text = (
-            f'reading minus prediction differs by {differing[0]:.2g} N, {differing[1]:.2g} Nm '
-            f'between {len(held)} poses'
-        )
-        if np.isfinite(mass):
-            text += f', best explained by {mass:+.2f} kg'
-        found.append(finding('offset_drift', name, what=text))
-    return PoseErrors(means, turn, differing, mass, size), found
-
-
-def _wrong_scales(name: str, residuals: Array, predicted: Array) -> Iterator[Finding]:
-    """
-    Yield errors of readings that change with the prediction, but by another factor or sign.
-
-    residuals (n, 6): reading minus prediction; predicted (n, 6) [N, Nm].
-    """
-    expected, off = ((x - x.mean(axis=0)).reshape(-1, 2, 3) for x in (predicted, residuals))
-    measured, limit = expected + off, limit_of('scale')
-    squares, products = ((expected * one).sum(axis=(0, 2)) for one in (expected, measured))
-    sizes = np.sqrt(squares * (measured**2).sum(axis=(0, 2)) + MASS_TOLERANCE)
-    shows = (np.sqrt(squares / len(off)) > MIN_CHANGE) & (np.abs(products) > MIN_LIKENESS * sizes)
-    factors = np.where(shows, products, np.nan) / np.where(shows, squares, 1.0)
-    for kind, factor in zip(('force', 'moment'), factors.tolist()):
-        if not (np.isnan(factor) or 1.0 / limit < factor < limit):
-            what = f'change of the {kind}'
-            yield finding('scale', name, level=Level.ERROR, what=what, factor=factor)

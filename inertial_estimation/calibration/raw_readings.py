@@ -14,11 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices, Mask
-from inertial_estimation.calibration.residual_statistics import consensus
+from inertial_estimation.calibration.residual_statistics import AXES, consensus
 from inertial_estimation.errors import LogError
 
-AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
-CONSTANT_ROUND_OFF = 1e-13
 MIN_SLOPE_RATIO = 0.002
 """Slope by gravity over the median of the channels; gauges of 32 real sensors: 0.006 and more."""
 MIN_SATURATED_SAMPLES, MIN_SATURATED_SHARE = 10, 0.03
@@ -27,19 +25,12 @@ MIN_SPREAD, MIN_EXPECTED_STEPS = 0.05, 2.0
 """Spread that gravity predicts for these samples: share of the channel's, and converter steps."""
 UNKNOWNS = 4
 """Of each channel: three slopes and the offset."""
-MIN_SAMPLES = 7
-"""
-With fewer, the centred readings of any body lie in five dimensions or less, and those of a sensor
-with coarse steps may agree by chance.
-"""
 MIN_JUDGED_SAMPLES = 40
 """Samples from which touched ones can be distinguished."""
 MIN_NOISE, MIN_TOUCH = 1e-4, 5e-3
 """Of the spread of a channel: smallest noise assumed, and smallest deviation that is a touch."""
 BLOCKS, MIN_BLOCK_SAMPLES = 40, 10
 """Parts of a log whose errors are taken as independent."""
-MIN_CELSIUS, MAX_CELSIUS = -60.0, 150.0
-"""Of an FT sensor; rooms have 290 K and more."""
 
 
 class RawSlopes(NamedTuple):
@@ -61,15 +52,6 @@ class RawSlopes(NamedTuple):
     """Of `drift`, shape (6, 6), noise of the accelerometer included."""
     n_samples: int
     """Samples that were used."""
-
-
-def constant_channels(readings: Array) -> Mask:
-    """Return the channels (6,) that never change while others do; readings (n, 6)."""
-    known = readings[np.isfinite(readings).all(axis=1)]
-    if len(known) < MIN_SAMPLES:
-        return np.zeros(6, dtype=bool)
-    constant: Mask = np.ptp(known, axis=0) <= CONSTANT_ROUND_OFF * np.abs(known).max(axis=0)
-    return constant & (not constant.all())
 
 
 def still_channels(slopes: Array, units: Array) -> Mask:
@@ -96,19 +78,6 @@ def require_unsaturated(raw: Array, expected: Array, what: str) -> None:
                     f'{what}: channel {k + 1} ({AXES[k]}) is saturated at {end:.6g} in '
                     f'{at.mean():.0%} of the samples'
                 )
-
-
-def implausible(temperatures: Array) -> str:
-    """Return the fault of temperatures (n,) of an FT sensor in Celsius; empty: none."""
-    usual = float(np.median(temperatures))
-    if MIN_CELSIUS <= usual <= MAX_CELSIUS:
-        return ''
-    return f'temperature {usual:.2f}, expected {MIN_CELSIUS:g} to {MAX_CELSIUS:g} degrees Celsius'
-
-
-def names_of(channels: Mask) -> str:
-    """Return the names of channels (6,), by number and as of a wrench."""
-    return ', '.join(f'{k + 1} ({AXES[k]})' for k in np.flatnonzero(channels))
 
 
 def fit_slopes(raw: Array, accelerations: Array) -> RawSlopes:

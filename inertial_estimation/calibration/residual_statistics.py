@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Robust residual scales, and covariances of fits to correlated samples.
+Channels that cannot be right, robust residual scales, covariances of fits to correlated samples.
 
 Neighbouring samples of a log share posture, touches and filters. Contiguous blocks of them serve
 as the draws for covariances, and as the parts that cross-validation holds out.
@@ -22,6 +22,15 @@ from inertial_estimation.findings import Finding, Level, finding
 
 Blocks = NDArray[np.intp]
 
+AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
+MIN_SAMPLES = 7
+"""
+With fewer, the centred readings of any body lie in five dimensions or less, and those of a sensor
+with coarse steps may agree by chance.
+"""
+CONSTANT_ROUND_OFF = 1e-13
+MIN_CELSIUS, MAX_CELSIUS = -60.0, 150.0
+"""Of an FT sensor; rooms have 290 K and more."""
 SCALE = np.repeat([1.0, 0.1], 3)
 """Makes moments comparable to forces: a moment over 0.1 m counts as a force, shape (6,)."""
 N_BLOCKS, MIN_BLOCK_SAMPLES = 10, 5
@@ -72,6 +81,28 @@ def require_rotation(name: str, R: Array) -> None:
     """Refuse a matrix (3, 3) that is no rotation."""
     if np.abs(R @ R.T - np.eye(3)).max() > ROTATION_TOLERANCE or np.linalg.det(R) < 0.0:
         raise ModelError(f"'{name}' holds no rotation", about=(name,))
+
+
+def constant_channels(readings: Array) -> Mask:
+    """Return the channels (6,) that never change while others do; readings (n, 6)."""
+    known = readings[np.isfinite(readings).all(axis=1)]
+    if len(known) < MIN_SAMPLES:
+        return np.zeros(6, dtype=bool)
+    constant: Mask = np.ptp(known, axis=0) <= CONSTANT_ROUND_OFF * np.abs(known).max(axis=0)
+    return constant & (not constant.all())
+
+
+def implausible(temperatures: Array) -> str:
+    """Return the fault of temperatures (n,) of an FT sensor in Celsius; empty: none."""
+    usual = float(np.median(temperatures))
+    if MIN_CELSIUS <= usual <= MAX_CELSIUS:
+        return ''
+    return f'temperature {usual:.2f}, expected {MIN_CELSIUS:g} to {MAX_CELSIUS:g} degrees Celsius'
+
+
+def names_of(channels: Mask) -> str:
+    """Return the names of channels (6,), by number and as of a wrench."""
+    return ', '.join(f'{k + 1} ({AXES[k]})' for k in np.flatnonzero(channels))
 
 
 def scales(residuals: Array) -> Array:

@@ -18,8 +18,7 @@ from inertial_estimation.calibration.calibration_file import (
     iso_date,
     stack_calibrations,
 )
-from inertial_estimation.calibration.raw_readings import constant_channels, names_of
-from inertial_estimation.calibration.residual_statistics import SCALE
+from inertial_estimation.calibration.residual_statistics import SCALE, constant_channels, names_of
 from inertial_estimation.calibration.temperature import fit_temperature
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.findings import Finding

@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from inertial_estimation.arrays import Array, Mask
-from inertial_estimation.calibration.raw_readings import implausible
 from inertial_estimation.calibration.residual_statistics import (
     SCALE,
     contiguous_blocks,
     contradictions,
     fit_by_blocks,
+    implausible,
     require_shape,
     undisturbed,
 )

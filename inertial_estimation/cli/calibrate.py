@@ -16,7 +16,7 @@ from inertial_estimation.calibration.calibration_file import (
     require_usable,
     write,
 )
-from inertial_estimation.calibration.raw_readings import AXES
+from inertial_estimation.calibration.residual_statistics import AXES
 from inertial_estimation.cli.render import (
     escape,
     findings_lines,

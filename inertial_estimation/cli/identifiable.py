@@ -16,10 +16,10 @@ from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.logs.identify_settings import chosen
-from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import excitable, predictability
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.urdf import ft_specs, parse
 
 Record = dict[str, Any]
 MAX_TERMS = 8
@@ -115,10 +115,10 @@ def source_of_urdf(
     fixed_link: str = '',
 ) -> tuple[Robot, EquationChoice, list[str]]:
     """Return robot and equations of some sensors, and joints that are locked."""
-    root = urdf_text.parse(urdf)
+    root = parse(urdf)
     joints, others = usable_joints(root)
     sensors, drives = ([x for x in one if x != NONE] for one in (ft_sensors, efforts))
-    used = chosen(sensors, 'FT sensor', '', list(urdf_text.ft_specs(root)))
+    used = chosen(sensors, 'FT sensor', '', list(ft_specs(root)))
     robot = Robot.from_urdf(urdf, joints=joints, ft_sensors=used, imus=(), fixed_link=fixed_link)
     choice = EquationChoice(efforts=chosen(drives, 'joint', '', robot.joint_names))
     return robot, choice, [f'locked: joint {one}' for one in others]

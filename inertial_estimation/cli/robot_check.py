@@ -15,10 +15,9 @@ import numpy as np
 from pinocchio.rpy import matrixToRpy
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.calibration.configured_estimator import build_estimator
+from inertial_estimation.calibration.configured_estimator import build_contacts, build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, ModelError
-from inertial_estimation.estimation.configured_contacts import build_contacts
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import dependence_table
@@ -26,11 +25,11 @@ from inertial_estimation.estimation.internal_wrenches import build_internal_wren
 from inertial_estimation.estimation.link_motion import LinkMotions, MotionPlan
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, finding
-from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.inertia import LARGEST_ARM, inertia_complaint
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.tree import assign_owners
+from inertial_estimation.model.urdf import ONE_DOF, ft_specs, joint_types, load_text, parse
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.sources import accepted_frame_ids
 
@@ -45,7 +44,7 @@ def check_urdf(
     contacts: Sequence[Contact] = (),
 ) -> Record:
     """Check a URDF; joints and FT sensors that cannot be used are left out and refused."""
-    root = urdf_text.parse(urdf_text.load_text(urdf))
+    root = parse(load_text(urdf))
     joints, others = usable_joints(root)
     remedy = "name those to estimate, without it, as 'joints' in a file for --config"
     refusals = [f'joint {one}: {remedy}' for one in others]
@@ -115,9 +114,9 @@ def check_robot(
 
 def usable_joints(root: Element) -> tuple[list[str], list[str]]:
     """Return the joints that can be estimated, and names and types of others that move."""
-    types = urdf_text.joint_types(root)
-    others = {k: v for k, v in types.items() if v not in ('fixed', *urdf_text.ONE_DOF)}
-    joints = [name for name, kind in types.items() if kind in urdf_text.ONE_DOF]
+    types = joint_types(root)
+    others = {k: v for k, v in types.items() if v not in ('fixed', *ONE_DOF)}
+    joints = [name for name, kind in types.items() if kind in ONE_DOF]
     return joints, [f"'{name}' of type '{kind}'" for name, kind in others.items()]
 
 
@@ -130,7 +129,7 @@ def hidden_sensors(root: Element) -> list[Finding]:
         for gazebo in root.findall('gazebo')
         if gazebo.get('reference') not in with_tag
         for sensor in gazebo.findall(tag)
-    } - set(urdf_text.ft_specs(root))
+    } - set(ft_specs(root))
     what = 'FT sensor inside <gazebo> only, not used: put its tag directly under <robot>'
     return [finding('suboptimal', name, what=what) for name in sorted(hidden)]
 

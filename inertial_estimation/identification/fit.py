@@ -52,11 +52,14 @@ from inertial_estimation.identification.problem import (
     LinearBounds,
     Problem,
 )
-from inertial_estimation.identification.row_space import ZERO_COLUMN, eliminated
+from inertial_estimation.identification.row_space import (
+    ZERO_COLUMN,
+    determined_by_others,
+    shared_offsets,
+)
 from inertial_estimation.identification.solvers.answer import Method, require_weight
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import (
-    FT_OFFSET,
     OF_A_BODY,
     Unknowns,
     gain_columns,
@@ -338,35 +341,7 @@ def disagreement(submodels: Sequence[tuple[Unknowns, Array]]) -> float:
     """Return the largest difference of an offset between submodels, over the largest offset."""
     values = [
         [x[unknowns.names.index(name)] for unknowns, x in submodels if name in unknowns.names]
-        for name in _shared_offsets(submodels)
+        for name in shared_offsets(submodels)
     ]
     largest = max((float(np.abs(one).max()) for one in values), default=0.0)
     return max((float(np.ptp(one)) for one in values), default=0.0) / max(1.0, largest)
-
-
-def _shared_offsets(submodels: Sequence[tuple[Unknowns, Any]]) -> list[str]:
-    """Return the offsets that are unknowns of more than one submodel."""
-    names = [str(e) for one, _ in submodels for e in one.extras if e.term in FT_OFFSET]
-    return [name for name in dict.fromkeys(names) if names.count(name) > 1]
-
-
-def determined_by_others(
-    submodels: Sequence[tuple[Unknowns, Information]],
-) -> list[Information | None]:
-    """Return for each submodel what the others determine of its offsets; None: nothing."""
-    shared = _shared_offsets(submodels)
-    onto = []
-    for unknowns, rows in submodels:
-        columns = np.flatnonzero(np.isin(unknowns.names, shared))
-        left = eliminated(rows, np.setdiff1d(np.arange(rows.n), columns))
-        places = [shared.index(unknowns.names[k]) for k in columns]
-        onto.append(left.placed(np.array(places, dtype=np.intp), len(shared)))
-    found: list[Information | None] = []
-    for k, (unknowns, _) in enumerate(submodels):
-        first, *more = onto[:k] + onto[k + 1 :]
-        foreign = [j for j, name in enumerate(shared) if name not in unknowns.names]
-        left = eliminated(first.merge(*more), np.array(foreign, dtype=np.intp))
-        columns = unknowns.columns(name for name in shared if name in unknowns.names)
-        left = replace(left.placed(columns, len(unknowns)), energy=0.0, count=0.0)
-        found.append(left if left.R.any() else None)
-    return found

@@ -11,12 +11,15 @@ take them first: the rows below are free of them, and hold all information about
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns
 
 RANK_TOLERANCE = 1e-10
 """Singular value over the largest that is zero: reductions leave 1e-14, some logs need 1e-7."""
@@ -158,3 +161,31 @@ def across(columns: Array, rest: Array) -> Array:
     rank = int(np.sum(np.abs(np.diag(reduced)) > DEPENDENT))
     turned, _, _ = dormqr('L', 'T', reduced, factors, rest, 64 * rest.shape[1])
     return np.asarray(turned[rank:])
+
+
+def shared_offsets(submodels: Sequence[tuple[Unknowns, Any]]) -> list[str]:
+    """Return the offsets that are unknowns of more than one submodel."""
+    names = [str(e) for one, _ in submodels for e in one.extras if e.term in FT_OFFSET]
+    return [name for name in dict.fromkeys(names) if names.count(name) > 1]
+
+
+def determined_by_others(
+    submodels: Sequence[tuple[Unknowns, Information]],
+) -> list[Information | None]:
+    """Return for each submodel what the others determine of its offsets; None: nothing."""
+    shared = shared_offsets(submodels)
+    onto = []
+    for unknowns, rows in submodels:
+        columns = np.flatnonzero(np.isin(unknowns.names, shared))
+        left = eliminated(rows, np.setdiff1d(np.arange(rows.n), columns))
+        places = [shared.index(unknowns.names[k]) for k in columns]
+        onto.append(left.placed(np.array(places, dtype=np.intp), len(shared)))
+    found: list[Information | None] = []
+    for k, (unknowns, _) in enumerate(submodels):
+        first, *more = onto[:k] + onto[k + 1 :]
+        foreign = [j for j, name in enumerate(shared) if name not in unknowns.names]
+        left = eliminated(first.merge(*more), np.array(foreign, dtype=np.intp))
+        columns = unknowns.columns(name for name in shared if name in unknowns.names)
+        left = replace(left.placed(columns, len(unknowns)), energy=0.0, count=0.0)
+        found.append(left if left.R.any() else None)
+    return found

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, read_only
 from inertial_estimation.errors import ModelError, NameNotFound
-from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.sensors import FtSensor, FtSpec, Imu, LinkSensorSpec, check_unique
 from inertial_estimation.model.tree import (
@@ -39,6 +38,7 @@ from inertial_estimation.model.tree import (
     read_links,
     select_ft_specs,
 )
+from inertial_estimation.model.urdf import check_tree, link_sensor_tags, load_text, parse
 
 __all__ = ['STANDARD_GRAVITY', 'Robot']
 
@@ -135,9 +135,9 @@ class Robot:
             If a joint, frame or sensor does not exist.
 
         """
-        text = urdf_text.load_text(urdf)
-        root = urdf_text.parse(text)
-        urdf_text.check_tree(root)
+        text = load_text(urdf)
+        root = parse(text)
+        check_tree(root)
         specs = select_ft_specs(root, ft_sensors)
         model = cut_model(root, specs, joints, locked_positions or {})
         links, joint_names = read_links(model, [spec.joint for spec in specs])
@@ -317,7 +317,7 @@ def same_place(one: Place, other: Place) -> bool:
 def _link_sensors(root: Element, kind: str, bodies: Mapping[str, Place]) -> tuple[Imu, ...]:
     """Return the accelerometers or gyroscopes with a tag; bodies: links and joints."""
     found = []
-    for name, urdf_link, pose in urdf_text.link_sensor_tags(root, kind):
+    for name, urdf_link, pose in link_sensor_tags(root, kind):
         if urdf_link not in bodies:
             raise ModelError(f"{kind} '{name}' is on link '{urdf_link}', which is none")
         link, L_H_U = bodies[urdf_link]

@@ -18,9 +18,15 @@ import pinocchio as pin
 
 from inertial_estimation.arrays import Array, read_only
 from inertial_estimation.errors import ModelError, NameNotFound
-from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.sensors import FtSensor, FtSpec, check_unique
+from inertial_estimation.model.urdf import (
+    ONE_DOF,
+    check_joints,
+    free_ft_joints,
+    ft_specs,
+    joint_types,
+)
 
 ROOT_JOINT = '/root'
 """Pinocchio's name for the joint above the root link; no joint of a URDF is called so."""
@@ -49,7 +55,7 @@ class Link:
 
 def select_ft_specs(root: Element, chosen: Iterable[str | FtSpec] | None) -> list[FtSpec]:
     """Return the sensors to cut at: given ones, named tags, or all tags."""
-    tags = urdf_text.ft_specs(root)
+    tags = ft_specs(root)
     specs = []
     for item in tags if chosen is None else chosen:
         if isinstance(item, FtSpec):
@@ -72,17 +78,17 @@ def cut_model(
     locked_positions: Mapping[str, float],
 ) -> pin.Model:
     """Return Pinocchio's model with a floating root, floating FT joints, other joints locked."""
-    types = urdf_text.joint_types(root)
-    kept = set(urdf_text.check_joints(types, joints))
+    types = joint_types(root)
+    kept = set(check_joints(types, joints))
     for name, position in locked_positions.items():
         if name not in types:
             raise NameNotFound('joint', name, types, f"'locked_positions' names {name!r}")
-        if name in kept or types[name] not in (*urdf_text.ONE_DOF, 'mimic'):
+        if name in kept or types[name] not in (*ONE_DOF, 'mimic'):
             raise ModelError(
                 f"locked_positions names '{name}' of type '{types[name]}', no locked joint"
             )
         numbers(f'locked_positions[{name!r}]', position, ())
-    text = urdf_text.free_ft_joints(root, specs)
+    text = free_ft_joints(root, specs)
     try:
         model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer(), ROOT_JOINT)
     except (ValueError, RuntimeError) as error:

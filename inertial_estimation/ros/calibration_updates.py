@@ -23,7 +23,7 @@ from inertial_estimation.calibration.configured_estimator import (
     calibration_path,
     sensor_calibrations,
 )
-from inertial_estimation.calibration.raw_readings import implausible
+from inertial_estimation.calibration.residual_statistics import implausible
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.findings import finding

@@ -16,9 +16,19 @@ from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import finding
-from inertial_estimation.outputs import markers
 from inertial_estimation.outputs.diagnostics import Status
-from inertial_estimation.outputs.markers import MARKER_ARRAY, marker_array
+from inertial_estimation.outputs.markers import (
+    MARKER_ARRAY,
+    Marker,
+    health_markers,
+    inertia_markers,
+    link_balls,
+    marker_array,
+    momentum_markers,
+    sensor_markers,
+    uninformed_markers,
+    wrench_markers,
+)
 from inertial_estimation.outputs.result_checks import DependenceStatus, MomentumStatus
 from inertial_estimation.outputs.topics import Pace, RateLimiter, Results
 from inertial_estimation.ros.publishers import LOOK_RATE, Publishers, Wanted
@@ -66,7 +76,7 @@ class LateOutputs:
         self._state_rate = RateLimiter(STATE_RATE)
         self._shown: Array | None = None
         self._ball_parameters: Array | None = None
-        self._balls: list[list[markers.Marker]] = []
+        self._balls: list[list[Marker]] = []
         self._inner: Wanted = []
         self._look = RateLimiter(LOOK_RATE)
         self._work = {
@@ -158,19 +168,19 @@ class LateOutputs:
         if not self._markers.get_subscription_count():
             return
         sample, estimate, robot = self._sample, self._estimate, self._robot
-        shown = markers.wrench_markers(estimate, self.newest)
+        shown = wrench_markers(estimate, self.newest)
         yield
         if self._state_rate.is_due(sample.stamp_ns):
             parameters = self._estimator.robot.parameters
             if parameters is not self._ball_parameters:
                 self._ball_parameters = parameters
-                self._balls = markers.link_balls(robot.with_parameters(parameters))
+                self._balls = link_balls(robot.with_parameters(parameters))
                 yield
             shown += [
-                *markers.health_markers(self._balls, estimate),
-                *markers.sensor_markers(robot, sample),
-                *markers.uninformed_markers(robot, self._dependence.uninformed),
-                *markers.momentum_markers(robot, self._momentum.warning),
+                *health_markers(self._balls, estimate),
+                *sensor_markers(robot, sample),
+                *uninformed_markers(robot, self._dependence.uninformed),
+                *momentum_markers(robot, self._momentum.warning),
             ]
             yield
         self._markers.publish(marker_array(sample.stamp_ns, shown))
@@ -181,6 +191,6 @@ class LateOutputs:
         if parameters is self._shown or not self._inertias.get_subscription_count():
             return
         stamp_ns, self._shown = self._sample.stamp_ns, parameters
-        shown = markers.inertia_markers(self._robot, parameters)
+        shown = inertia_markers(self._robot, parameters)
         yield
         self._inertias.publish(marker_array(stamp_ns, shown))

@@ -40,7 +40,7 @@ from inertial_estimation.calibration.calibration_file import (
 )
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.estimation.model_trial import PERIOD_NS as TRIAL_PERIOD_NS
+from inertial_estimation.estimation.model_update import SAMPLE_PERIOD_NS
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.parameter_update import ParameterUpdate, calibration_fingerprint
@@ -289,7 +289,7 @@ def test_update_that_fits_worse_is_reported_and_not_used(context, keep):
     bench.listen_to_diagnostics()
     pipeline = bench.estimator.pipeline
     robot, model = pipeline.robot, pipeline._model
-    motion = smooth_motion(robot, 60.0, 1e9 / TRIAL_PERIOD_NS)
+    motion = smooth_motion(robot, 60.0, 1e9 / SAMPLE_PERIOD_NS)
     motion.accelerations[:] = 0.0
     samples = with_readings(robot, motion, robot.parameters)
     sent = iter(range(len(samples)))

@@ -43,12 +43,17 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.identification.evidence import EXCITED
-from inertial_estimation.identification.fit import determined_by_others
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.refit import JointRefit, SubmodelFit
-from inertial_estimation.identification.row_space import DETERMINED, RowSpace, across, column_basis
+from inertial_estimation.identification.row_space import (
+    DETERMINED,
+    RowSpace,
+    across,
+    column_basis,
+    determined_by_others,
+)
 from inertial_estimation.identification.solvers.divergence import entropic_divergence
 from inertial_estimation.model.base_parameters import BaseParameters
 
