@@ -59,20 +59,20 @@ class Motion:
         """Largest distance of each joint from its posture, shape (n_joints,) [rad]."""
         return np.asarray(self.amplitudes.sum(axis=1))
 
-    def at(self, time: float) -> tuple[Array, Array]:
+    def at(self, times: Array) -> tuple[Array, Array]:
         """
-        Return the reference at a time.
+        Return the reference at some times.
 
-        time [s]; returns positions (n_joints,) [rad]; velocities (n_joints,) [rad/s].
+        times (n,) [s]; returns positions (n, n_joints) [rad]; velocities (n, n_joints) [rad/s].
         """
-        share, rate = _smooth_step(time / START)
-        angles = self.frequencies * time + self.phases
-        offset = np.einsum('js,js->j', self.amplitudes, np.sin(angles))
-        speed = np.einsum('js,js->j', self.amplitudes * self.frequencies, np.cos(angles))
+        share, rate = _smooth_step(times[:, None] / START)
+        angles = self.frequencies * times[:, None, None] + self.phases
+        offset = (self.amplitudes * np.sin(angles)).sum(axis=2)
+        speed = (self.amplitudes * self.frequencies * np.cos(angles)).sum(axis=2)
         return self.posture + share * offset, share * speed + rate / START * offset
 
 
-def _smooth_step(share: float) -> tuple[float, float]:
+def _smooth_step(shares: Array) -> tuple[Array, Array]:
     """Return a step from 0 to 1 with no jump up to its second derivative, and its slope."""
-    s = min(max(share, 0.0), 1.0)
+    s = np.clip(shares, 0.0, 1.0)
     return s**3 * (10.0 - 15.0 * s + 6.0 * s**2), 30.0 * s**2 * (1.0 - s) ** 2

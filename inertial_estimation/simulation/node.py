@@ -67,7 +67,6 @@ class EmbeddedRobot(Node):
         if scene not in EVERY_SCENE:
             raise NameNotFound('scene', scene, EVERY_SCENE)
         scenario = EVERY_SCENE[scene](duration, seed)
-        self._pushes = scenario.pushes
         self._coming = sorted(scenario.loads, key=lambda load: -load.start)
         self._robot = SimulatedRobot(scenario, {link: link for link in imus}, rate)
         levels = NoiseLevels(*(noise * level for level in astuple(NoiseLevels())))
@@ -118,15 +117,14 @@ class EmbeddedRobot(Node):
         sample: Sample = self._noise.apply(snapshot)
         for k, (publisher, true_publisher, encode) in enumerate(self._fts):
             publisher.publish(encode(stamp_ns, sample.ft_readings[k]))
-            true_publisher.publish(encode(stamp_ns, snapshot.ft_wrenches[k]))
+            if true_publisher.get_subscription_count():
+                true_publisher.publish(encode(stamp_ns, snapshot.ft_wrenches[k]))
         for k, (publisher, encode) in enumerate(self._imus):
             self._imu_values[13:16] = sample.angular_velocities[k]
             self._imu_values[25:28] = sample.proper_accelerations[k]
             publisher.publish(encode(stamp_ns, self._imu_values))
-        for push in self._pushes:
-            if push.at(1e-9 * snapshot.time_ns) is not None:
-                origin = Encoder(POINT, push.frame).encode(stamp_ns, np.zeros(3))
-                self._touches.publish(origin)
+        for frame in self._robot.pushed:
+            self._touches.publish(Encoder(POINT, frame).encode(stamp_ns, np.zeros(3)))
         while self._coming and self._coming[-1].start <= 1e-9 * snapshot.time_ns:
             load = self._coming.pop()
             about = np.diag([load.inertia] * 3)[np.triu_indices(3)]

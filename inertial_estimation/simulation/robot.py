@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,8 @@ class SimulatedRobot:
         times = [(push.start, push.start + push.duration) for push in scenario.pushes]
         self._push_times = np.array(times).reshape(-1, 2).T
         self._push_sites = [self._model.site(f'frame/{push.frame}').id for push in scenario.pushes]
+        self.pushed: list[str] = []
+        """Links that are pushed at present."""
         self._motion = self._make_motion()
         # Compensates the damping of the servos [s].
         damping = self._model.dof_damping[-self._model.nu :] - self._model.actuator_biasprm[:, 2]
@@ -76,38 +78,49 @@ class SimulatedRobot:
 
     def step(self) -> Snapshot:
         """Advance by one period of `rate_hz`, and return the new snapshot."""
-        for left in reversed(range(self._substeps)):
-            self._advance(with_sensors=left == 0)
+        self._advance(self._substeps, with_sensors=True)
         return self._truth.read(self._data, self._ticks * (1_000_000_000 // PHYSICS_HZ))
 
-    def _advance(self, *, with_sensors: bool) -> None:
-        """Integrate over one step of the physics and evaluate the state it leads to."""
-        self._engine.mj_Euler(self._model, self._data)
-        self._ticks += 1
-        self._forward(with_sensors=with_sensors)
+    def _advance(self, steps: int, *, with_sensors: bool) -> None:
+        """Integrate over steps of the physics; with sensors: of the state that they lead to."""
+        times, commands = self._commands(self._ticks + np.arange(1, steps + 1))
+        begun, ended = self._push_times
+        near = np.flatnonzero((begun < times[-1]) & (times[0] < ended)).tolist()
+        last = self._ticks + steps
+        for time, command in zip(times.tolist(), commands, strict=True):
+            self._engine.mj_Euler(self._model, self._data)
+            self._ticks += 1
+            self._forward(time, command, near, with_sensors=with_sensors and self._ticks == last)
 
-    def _forward(self, *, with_sensors: bool) -> None:
+    def _commands(self, ticks: Array) -> tuple[Array, Array]:
+        """Return times (n,) [s] and commands of the servos (n, n_joints) [rad] at ticks (n,)."""
+        times = ticks / PHYSICS_HZ
+        positions, velocities = self._motion.at(times - self._scenario.onset)
+        return times, positions + self._lead * velocities
+
+    def _forward(
+        self, time: float, command: Array, near: Sequence[int] = (), *, with_sensors: bool = False
+    ) -> None:
         """Compute forces and accelerations of the present state, pushes and servos on."""
-        time = self._ticks / PHYSICS_HZ
         self._loads.update(time)
-        positions, velocities = self._motion.at(time - self._scenario.onset)
-        self._data.ctrl[:] = positions + self._lead * velocities
-        self._push(time)
+        self._data.ctrl[:] = command
+        self._push(time, near)
         every_stage = self._engine.mjtStage.mjSTAGE_NONE
         self._engine.mj_forwardSkip(self._model, self._data, every_stage, not with_sensors)
 
-    def _push(self, time: float) -> None:
-        """Apply the pushes of a time [s], each about the centre of mass of its body."""
+    def _push(self, time: float, near: Sequence[int]) -> None:
+        """Apply those of some pushes that act at a time [s]."""
         data, model = self._data, self._model
-        data.xfrc_applied[:] = 0.0
-        begun, ended = self._push_times
-        near = np.flatnonzero((begun < time) & (time < ended)).tolist()
         pushes, sites = self._scenario.pushes, self._push_sites
-        active = [(sites[k], w) for k in near if (w := pushes[k].at(time)) is not None]
+        active = [(k, w) for k in near if (w := pushes[k].at(time)) is not None]
+        if active or self.pushed:
+            data.xfrc_applied[:] = 0.0
+        self.pushed = [pushes[k].frame for k, _ in active]
         if active:
             # The poses in the data are those before the last integration.
             self._engine.mj_kinematics(model, data)
-        for site, wrench in active:
+        for k, wrench in active:
+            site = sites[k]
             body, W_R_S = model.site_bodyid[site], data.site_xmat[site].reshape(3, 3)
             force, moment = W_R_S @ wrench[:3], W_R_S @ wrench[3:]
             arm = data.site_xpos[site] - data.xipos[body]
@@ -142,6 +155,6 @@ class SimulatedRobot:
             self._engine.mj_kinematics(self._model, data)
             data.qpos[2] = SOLE_HALF_SIZE[2] - min(data.geom(sole).xpos[2] for sole in SOLES)
         self._ticks = -round((SETTLING + START) * PHYSICS_HZ)
-        self._forward(with_sensors=False)
-        while self._ticks < 0:
-            self._advance(with_sensors=False)
+        (time,), (command,) = self._commands(np.array([self._ticks]))
+        self._forward(time, command)
+        self._advance(-self._ticks, with_sensors=False)
