@@ -1,4 +1,4 @@
-# make test | test-long | demo | bench | lint: each installs what it needs into .venv, once per lock.
+# make test | test-long | fuzz | demo | bench | lint: each installs what it needs into .venv, once per lock.
 #
 #   make demo DURATION=20 SEED=3 JSON=out.json
 #   make test ARGS='-k contacts'
@@ -28,7 +28,7 @@ export AMENT_PREFIX_PATH := $(CURDIR)/.venv
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV LD_LIBRARY_PATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport ROS_DISCOVERY_SERVER ROS_STATIC_PEERS FASTRTPS_DEFAULT_PROFILES_FILE
 
-.PHONY: test test-long demo bench lint reference lock clean
+.PHONY: test test-long fuzz demo bench lint reference lock clean
 
 # Most tests share the processors file by file. Those of whole processes in real time run one by one,
 # when nothing beside them makes them late. ROS messages check types only with the variable.
@@ -49,6 +49,15 @@ test-long: .venv/package
 	    echo "== $$kernel"; \
 	    OPENBLAS_CORETYPE=$$kernel $(PYTEST) $(WORKERS) \
 	        $$(grep -lE 'inertial_estimation\.($(FOLDERS))\.' test/test_*.py) $(ARGS) || exit; \
+	done
+
+# Damaged input for every reader, guided by coverage: so many inputs for each of ten readers.
+RUNS ?= 1000000
+READERS := messages urdf settings calibration parameters state csv npz mcap db3
+fuzz: .venv/package
+	$(BIN)/pip install --quiet --target .venv/fuzz atheris==3.0.0
+	for reader in $(READERS); do \
+	    PYTHONPATH=.venv/fuzz $(BIN)/python test/fuzz.py $$reader $(RUNS) || exit; \
 	done
 
 demo: .venv/package

@@ -45,7 +45,7 @@ class BagReader(AbstractContextManager['BagReader']):
     """Reads a bag; a context manager."""
 
     def __init__(self, path: str | Path) -> None:
-        from rosbags.rosbag2 import Reader, ReaderError
+        from rosbags.rosbag2 import Reader
 
         self.path = Path(path)
         if not self.path.exists():
@@ -53,8 +53,10 @@ class BagReader(AbstractContextManager['BagReader']):
         try:
             self._reader = Reader(self.path)
             self._reader.open()
-        except (ReaderError, OSError) as error:
-            raise LogError(f"'{self.path}' cannot be read as a ROS 2 bag: {error}") from error
+        except Exception as error:
+            # Damage shows as whatever the parts of rosbags happen to raise.
+            what = f'{type(error).__name__} {error}'.strip()
+            raise LogError(f"'{self.path}' cannot be read as a ROS 2 bag: {what}") from error
         self.topics: Mapping[str, BagTopic] = {
             topic: BagTopic(info.msgtype or 'several types', info.msgcount)
             for topic, info in self._reader.topics.items()
@@ -93,16 +95,15 @@ class BagReader(AbstractContextManager['BagReader']):
         yield piece
 
     def _raw(self, topics: Iterable[str]) -> Iterator[tuple[Connection, int, bytes]]:
-        from rosbags.rosbag2 import ReaderError
-
         wanted = set(topics)
         connections = [c for c in self._reader.connections if c.topic in wanted]
         if not connections:
             return
         try:
             yield from self._reader.messages(connections)
-        except (ReaderError, OSError) as error:
-            raise LogError(f"'{self.path}' is damaged: {error}") from error
+        except Exception as error:
+            what = f'{type(error).__name__} {error}'.strip()
+            raise LogError(f"'{self.path}' is damaged: {what}") from error
 
 
 class BagWriter(AbstractContextManager['BagWriter']):

@@ -4,12 +4,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.parameter_file import checksum, sealed, unsealed
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
+from inertial_estimation.identification.recursion.memory import SubmodelMemory
 
 KIND, VERSION = 'recursive identification', 4
 HEAD = f'{{"kind": "{KIND}", '
@@ -52,20 +57,51 @@ def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
     content = unsealed(KIND, VERSION, text)
     if content.get('robot') != fingerprint(identifier):
         raise ModelError('the saved state is of another URDF or of other equations')
+    try:
+        offsets = [content['subtracted'][name] for name in _sensors(identifier)]
+        start_offsets = _numbers(offsets, len(offsets), 6)
+        stamp_ns, restored = int(content['stamp_ns']), content['submodels']
+        known = {
+            one.name: _read(one, restored[one.name])
+            for one in identifier.memories
+            if one.name in restored
+        }
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        what = f'{type(error).__name__} {error}'
+        raise ModelError(f'the saved state is not that of an identifier: {what}') from None
     identifier.reset()
-    identifier.stamp_ns = content['stamp_ns']
-    restored = content['submodels']
-    for one in (one for one in identifier.memories if one.name in restored):
-        saved = restored[one.name]
-        R, rho, scales = (np.array(saved[name]) for name in ('R', 'rho', 'scales'))
-        one.information = Information(R, rho, saved['energy'], saved['count'])
-        one.errors = np.array(saved['errors'])
-        one.noise, one.scales = saved['noise'], scales
-        one.prior_variance = min(saved['prior_variance'], one.stated_variance)
-        one.seconds, one.excited = saved['seconds'], saved['excited']
-    offsets = [content['subtracted'][name] for name in _sensors(identifier)]
-    identifier.relate_to(np.reshape(np.array(offsets, dtype=float), (-1, 6)))
-    return tuple(restored)
+    identifier.stamp_ns = stamp_ns
+    for one in identifier.memories:
+        vars(one).update(known.get(one.name, {}))
+    identifier.relate_to(start_offsets)
+    return tuple(known)
+
+
+def _read(one: SubmodelMemory, saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a memory."""
+    n = len(one.block.unknowns)
+    R, rho, energy, count = (
+        _numbers(saved[name], *shape)
+        for name, shape in (('R', (n, n)), ('rho', (n,)), ('energy', ()), ('count', ()))
+    )
+    variance = min(float(_numbers(saved['prior_variance'])), one.stated_variance)
+    return {
+        'information': Information(R, rho, float(energy), float(count)),
+        'errors': _numbers(saved['errors'], n + 1, n + 1),
+        'noise': {str(kind): float(_numbers(value)) for kind, value in saved['noise'].items()},
+        'scales': np.array(saved['scales'], dtype=float).reshape(one.scales.shape),
+        'prior_variance': variance,
+        'seconds': float(_numbers(saved['seconds'])),
+        'excited': bool(saved['excited']),
+    }
+
+
+def _numbers(values: Any, *shape: int) -> Array:
+    """Return finite numbers of a shape."""
+    found = np.array(values, dtype=np.float64)
+    if found.shape != shape or not np.isfinite(found).all():
+        raise ValueError(f'{found.shape} numbers, expected {shape}, all of them finite')
+    return found
 
 
 def fingerprint(identifier: RecursiveIdentifier) -> str:
