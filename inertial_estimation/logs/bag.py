@@ -53,14 +53,14 @@ class BagReader(AbstractContextManager['BagReader']):
         try:
             self._reader = Reader(self.path)
             self._reader.open()
+            self.topics: Mapping[str, BagTopic] = {
+                topic: BagTopic(info.msgtype or 'several types', info.msgcount)
+                for topic, info in self._reader.topics.items()
+            }
         except Exception as error:
             # Damage shows as whatever the parts of rosbags happen to raise.
             what = f'{type(error).__name__} {error}'.strip()
             raise LogError(f"'{self.path}' cannot be read as a ROS 2 bag: {what}") from error
-        self.topics: Mapping[str, BagTopic] = {
-            topic: BagTopic(info.msgtype or 'several types', info.msgcount)
-            for topic, info in self._reader.topics.items()
-        }
 
     def __exit__(self, *error: object) -> None:
         """Close the bag."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
-from zipfile import BadZipFile, is_zipfile
+from zipfile import is_zipfile
 
 import numpy as np
 
@@ -72,7 +72,8 @@ def load_table(path: str | Path) -> Table:
         return Table(str(path), TABLES[path.suffix](path))
     except OSError as error:
         raise LogError(f'cannot read {path}: {error.strerror or error}') from error
-    except (ValueError, BadZipFile) as error:
+    except Exception as error:
+        # Damage shows as whatever the parts of NumPy, zipfile and csv happen to raise.
         raise LogError(f'{path} is no {path.suffix[1:]} of numbers: {error}') from error
 
 

@@ -88,6 +88,8 @@ def cut_model(
                 f"locked_positions names '{name}' of type '{types[name]}', no locked joint"
             )
         numbers(f'locked_positions[{name!r}]', position, ())
+    if ROOT_JOINT in types:
+        raise ModelError(f"joint '{ROOT_JOINT}' has the name of the joint of a floating robot")
     text = free_ft_joints(root, specs)
     try:
         model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer(), ROOT_JOINT)
