@@ -142,7 +142,7 @@ class _Order:
             item = (stamp_ns, self._rank[id(source)], self._number, source, reading)
             heappush(self._held, item)
             self._newest_ns = max(self._newest_ns, stamp_ns)
-            while self._held[0][0] < self._newest_ns - HELD_NS:
+            while self._held and self._held[0][0] < self._newest_ns - HELD_NS:
                 yield heappop(self._held)[3:]
 
     def rest(self) -> Iterator[tuple[Source, Any]]:
