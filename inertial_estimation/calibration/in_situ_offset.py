@@ -36,6 +36,7 @@ from inertial_estimation.calibration.residual_statistics import (
     MAX_ROUNDS,
     MIN_SAMPLES,
     SCALE,
+    USUAL_BIAS,
     constant_channels,
     fit_by_blocks,
     names_of,
@@ -340,7 +341,7 @@ def rest_samples(
         known = bool((deviations < MAX_BIAS_DEVIATION).all())
         if not (known and beyond.any()):
             # What is not subtracted may be there.
-            deviations = np.hypot(bias, deviations) if known else np.zeros(3)
+            deviations = np.hypot(bias, deviations) if known else np.full(3, USUAL_BIAS)
             bias = np.zeros(3)
     sizes = np.linalg.norm(accelerations - bias, axis=1)
     gravity = float(np.median(sizes[finite]))

@@ -22,6 +22,7 @@ from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.calibration.residual_statistics import (
     MAX_MODEL_ERROR,
+    USUAL_BIAS,
     Blocks,
     consensus,
     contiguous_blocks,
@@ -146,6 +147,7 @@ def fit_tool(
     direction: int = 1,
     inertia: bool = False,
     max_delay: float = 0.05,
+    bias_deviation: float = USUAL_BIAS,
     name: str = 'the FT sensor',
 ) -> ToolFit:
     """
@@ -164,6 +166,8 @@ def fit_tool(
         Identify the inertia too, which needs angular velocities that change.
     max_delay : float
         Largest delay of the IMU, either way [s]; 0: none.
+    bias_deviation : float
+        Standard deviation of the bias of the accelerometer, a part of that of the offset [m/s^2].
     name : str
         Name of the sensor in errors.
 
@@ -257,6 +261,8 @@ def fit_tool(
     deviations, mass, centre = np.sqrt(np.diag(covariance)), float(x[0]), x[1:4] / x[0]
     # c = h / m, to first order.
     to_centre = np.column_stack([-centre, np.eye(3)]) / mass
+    arms = np.sqrt(centre @ centre - centre**2)
+    of_bias = bias_deviation * mass * np.concatenate([np.ones(3), arms])
     residuals = problem.residuals(x, delay)
     return ToolFit(
         mass=mass,
@@ -266,7 +272,7 @@ def fit_tool(
         inertia=x[4:n] if inertia else None,
         inertia_deviations=deviations[4:n] if inertia else None,
         offset=x[n:],
-        offset_deviations=deviations[n : n + 6],
+        offset_deviations=np.hypot(deviations[n : n + 6], of_bias),
         delay=delay,
         delay_deviation=float(deviations[-1]) if most > 0.0 else np.inf,
         misalignment=misalignment,

@@ -17,6 +17,7 @@ from inertial_estimation.calibration.configured_estimator import (
     sensor_calibrations,
 )
 from inertial_estimation.calibration.offset_from_model import offset_from_model
+from inertial_estimation.calibration.residual_statistics import USUAL_BIAS
 from inertial_estimation.calibration.sensor_fits import (
     PredictedWrenches,
     SensorFit,
@@ -119,11 +120,11 @@ def tool(chosen: argparse.Namespace) -> None:
     part = LogSlice.parse(chosen.log)
     robot, settings, calibrations = _robot(chosen)
     pair = pair_on_robot(robot, settings, chosen.ft, chosen.imu)
-    before, bias = calibrations[chosen.ft], chosen.accelerometer_offset or (0.0, 0.0, 0.0)
-    log = read_tool_log(part.path, pair, _range(part), before, bias)
+    before, bias = calibrations[chosen.ft], chosen.accelerometer_offset
+    log = read_tool_log(part.path, pair, _range(part), before, bias or (0.0, 0.0, 0.0))
     fit = fit_tool(
         log.motion, direction=pair.direction, inertia=chosen.inertia,
-        max_delay=chosen.max_delay, name=chosen.ft,
+        max_delay=chosen.max_delay, bias_deviation=0.0 if bias else USUAL_BIAS, name=chosen.ft,
     )  # fmt: skip
     known = fit.delay_deviation < inf
     figures = {key: value for key, value in fit._asdict().items()
