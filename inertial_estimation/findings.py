@@ -8,6 +8,7 @@ A finding has a code of `CODES`, which gives its level, limit, unit, text and re
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import IntEnum
@@ -74,6 +75,7 @@ class Finding:
 
 
 _I, _W, _E = Level
+NUMBER = re.compile(r'[-+]?\d[-+.\de]*')
 MAX_NAMES = 6
 """Names in a text."""
 
@@ -225,10 +227,11 @@ def limit_of(code: str) -> float:
 
 
 def alike(findings: Iterable[Finding]) -> Iterator[tuple[Finding, list[str]]]:
-    """Yield the first finding of each level and code with the subjects of the others."""
-    groups: dict[tuple[Level, str], list[Finding]] = {}
+    """Yield the first of findings that differ in numbers and subject only, with other subjects."""
+    groups: dict[tuple[Level, str, str], list[Finding]] = {}
     for one in findings:
-        groups.setdefault((one.level, one.code), []).append(one)
+        key = one.level, one.code, NUMBER.sub('', one.text)
+        groups.setdefault(key, []).append(one)
     for first, *others in groups.values():
         subjects = dict.fromkeys(one.subject for one in others)
         subjects.pop(first.subject, None)

@@ -496,11 +496,12 @@ def test_prior_is_marked_where_some_of_it_is_left(rng):
     torques, reference = np.zeros((200, 2)), np.zeros((200, 2))
     for assumed in np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=bool):
         fits = [
-            offset_from_torques(readings, torques, slopes, reference, prior, assumed)
+            offset_from_torques(readings, torques, slopes, reference, prior, assumed, assumed)
             for prior in (np.zeros((3, 6)), rng.normal(0.0, 1.0, (3, 6)) * assumed[:, None])
         ]
         changed = (np.abs(fits[1].offsets - fits[0].offsets) > ROUND_OFF).any(axis=1)
         np.testing.assert_array_equal(fits[0].assumed, changed)
+        np.testing.assert_array_equal(fits[0].given, changed)
 
 
 def test_torques_determine_the_offsets_that_they_depend_on(humanoid, rng):

@@ -24,7 +24,7 @@ from inertial_estimation.calibration.support_loads import support_loads
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, ConfigError, LogError
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.findings import Finding
+from inertial_estimation.findings import Finding, finding
 from inertial_estimation.logs.log import Log, Progress, TimeRange, changing, no_progress
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
@@ -53,6 +53,8 @@ class OffsetFit(NamedTuple):
     n_samples: int
     assumed: Mask
     """Offsets that depend on assumed joints, shape (n_fts,)."""
+    given: Mask
+    """Offsets of which a part stays as the settings have it, shape (n_fts,)."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,9 @@ def compute_offsets(
         )
     part = recording.within(request.time_range).thinned(MAX_SAMPLES)
     samples = part.without_frozen()
-    unmarked = np.zeros(len(robot.ft_sensors), dtype=bool)
-    fit = OffsetFit(calibration.offsets, np.empty(0), 0, 0, unmarked)
+    n_fts = len(robot.ft_sensors)
+    none, every = np.zeros(n_fts, dtype=bool), np.ones(n_fts, dtype=bool)
+    fit = OffsetFit(calibration.offsets, np.empty(0), 0, 0, none, every)
     findings: tuple[Finding, ...] = ()
     if support:
         progress('offsets from the model', 0.0)
@@ -126,7 +129,7 @@ def compute_offsets(
         findings = found.findings
         fit = OffsetFit(
             found.offsets, found.spread.reshape(-1), 6 * int(found.found.sum()),
-            int(found.n_samples.max()), found.assumed,
+            int(found.n_samples.max()), found.assumed, ~found.found,
         )  # fmt: skip
         if findings and request.source == 'model' and not request.support:
             raise LogError(
@@ -147,7 +150,11 @@ def compute_offsets(
             np.where(changing(reference), reference, np.nan),
             fit.offsets,
             fit.assumed,
+            fit.given,
         )
+    text = 'the log does not determine the offset, a part of it is that of the settings'
+    names = [sensor.name for sensor in robot.ft_sensors]
+    findings += tuple(finding('unexcited', names[k], what=text) for k in np.flatnonzero(fit.given))
     return Offsets(request, calibration.with_offsets(fit.offsets), support, fit, findings)
 
 
@@ -158,13 +165,14 @@ def offset_from_torques(
     reference: Array,
     prior: Array,
     prior_assumed: Mask,
+    prior_given: Mask,
 ) -> OffsetFit:
     """
     Return the offsets with which estimated torques are closest to reference torques.
 
     readings (n, n_fts, 6) [N, Nm]; torques (n, n_joints): without readings [Nm or N]; slopes
     (n, n_joints, n_fts, 6): of torques by readings; reference (n, n_joints); prior (n_fts, 6):
-    stays where the data do not determine an offset; prior_assumed (n_fts,).
+    stays where the data do not determine an offset; prior_assumed, prior_given (n_fts,).
     """
     n_fts, acts = readings.shape[1], slopes != 0.0
 
@@ -187,11 +195,15 @@ def offset_from_torques(
     offsets = prior + change.reshape(n_fts, 6)
     count, squares = used.sum(axis=0), np.where(used, residuals(offsets), 0.0) ** 2
     deviations = np.sqrt(squares.sum(axis=0) / np.where(count, count, np.nan))
-    pending = (np.eye(6 * n_fts) - known.T @ known)[:, np.repeat(prior_assumed, 6)]
-    assumed = np.logical_or.reduce(np.abs(pending) > PRIOR_ROUND_OFF, axis=1)
+    stays = np.abs(np.eye(6 * n_fts) - known.T @ known) > PRIOR_ROUND_OFF
+
+    def reached(marked: Mask) -> Mask:
+        """Return the offsets (n_fts,) into which those of marked sensors enter."""
+        return np.asarray(stays[:, np.repeat(marked, 6)].reshape(n_fts, -1).any(axis=1))
+
     return OffsetFit(
         offsets, deviations, rank, int(used.any(axis=1).sum()),
-        np.asarray(assumed.reshape(n_fts, 6).any(axis=1)),
+        reached(prior_assumed), reached(prior_given),
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ QUALITIES = {
 """Of each result that is judged."""
 MIN_SHARE, MAX_GROUPS = 0.01, 4
 """Share and number of the groups of torques without FT sensor that are reported."""
-UNUSABLE = (SensorState.ABSENT, SensorState.STALE, SensorState.INVALID)
+UNUSABLE = (SensorState.ABSENT, SensorState.STALE, SensorState.INVALID, SensorState.PARTIAL)
 STARTUP = 2.0
 """Streams that come later than this after the first sample are missing [s]."""
 

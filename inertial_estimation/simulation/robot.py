@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import cross
@@ -92,7 +92,7 @@ class SimulatedRobot:
             self._ticks += 1
             self._forward(time, command, near, with_sensors=with_sensors and self._ticks == last)
 
-    def _commands(self, ticks: Array) -> tuple[Array, Array]:
+    def _commands(self, ticks: Indices) -> tuple[Array, Array]:
         """Return times (n,) [s] and commands of the servos (n, n_joints) [rad] at ticks (n,)."""
         times = ticks / PHYSICS_HZ
         positions, velocities = self._motion.at(times - self._scenario.onset)
