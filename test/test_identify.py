@@ -314,6 +314,14 @@ def test_offsets_of_a_real_icub_are_identified(tmp_path, capsys):
             assert row['validation'] < (15.0 if kind.startswith('force') else 3.0)
 
 
+@pytest.mark.skipif(not ICUB.exists(), reason='needs ../shared/data')
+def test_a_foot_on_the_ground_that_is_no_contact_is_refused(tmp_path, capsys):
+    arguments = ['identify', f'{ICUB}@0:13', '--robot', SHARED / 'data/models/icub_v2_5.urdf',
+                 '--config', CONFIGS / 'identify_icub_yoga.yaml', '--json', tmp_path / 'o.json']  # fmt: skip
+    assert main(list(map(str, arguments))) == 1
+    assert 'r_foot' in capsys.readouterr().err
+
+
 # ---- Payloads and gains of drives --------------------------------------------------------------
 
 GAINS = np.array([12.0, 0.5, 3.0])

@@ -40,6 +40,8 @@ OWN_FACTOR = 3.0
 """Times the residual of equations fitted by themselves."""
 REFUSED_RESIDUAL, REFUSED_OWN = 0.7, 2.0
 """The same of all equations of a unit, from which a fit is refused."""
+HARM = 3.0
+"""Times the residual of the prior: fits that leave more, and more than the signal, are refused."""
 FOREIGN_RESIDUAL, FOREIGN_PREDICTION = 0.98, 0.5
 """Residual and prediction over the signal, from which the data are of another robot."""
 MIN_MASS_SHARE, MIN_LINK_SHARE = 0.1, 0.02
@@ -67,6 +69,8 @@ class Figures(NamedTuple):
     signal: float
     left: float
     """Residual of the fit."""
+    before: float
+    """Residual of the prior, other unknowns fitted."""
     own: float
     """Residual of these equations fitted by themselves, infinite: not known."""
     predicted: float
@@ -80,13 +84,19 @@ class Figures(NamedTuple):
 def figures(block: BlockFit) -> Iterator[Figures]:
     """Yield the figures of each kind of equations that was fitted."""
     x, n, evidence = block.answer.x, block.answer.unknowns.n_inertial, block.evidence
-    signals, left = evidence.signals(x), evidence.residuals(x)
+    signals, left, before = (
+        evidence.signals(x),
+        evidence.residuals(x),
+        evidence.residuals(block.before),
+    )
     for kind in block.noise.deviations:
         rows = evidence.kinds[kind]
         predicted = rows.R[:, :n] @ block.before[:n]
         size = float(np.linalg.norm(predicted) / np.sqrt(rows.count))
         if _has_gains(block):
-            yield Figures(kind, signals[kind], left[kind], np.inf, size, np.nan, np.nan)
+            yield Figures(
+                kind, signals[kind], left[kind], before[kind], np.inf, size, np.nan, np.nan
+            )
             continue
         free = rows.count - RowSpace.of(rows.R).rank
         own = float(np.sqrt(rows.energy / free)) if free > 0.5 * rows.count else np.inf
@@ -103,7 +113,7 @@ def figures(block: BlockFit) -> Iterator[Figures]:
                 spread <= MAX_DEVIATION * abs(value)
             ):
                 scale, deviation = value, spread
-        yield Figures(kind, signals[kind], left[kind], own, size, scale, deviation)
+        yield Figures(kind, signals[kind], left[kind], before[kind], own, size, scale, deviation)
 
 
 def _has_gains(block: BlockFit) -> bool:
@@ -210,7 +220,9 @@ def _equations(block: BlockFit, known: Sequence[Figures]) -> Iterator[Finding]:
             or share > WEAK_LIMIT
             or one.left > OWN_FACTOR * one.own
         ):
-            yield finding('residual', block.name, what=one.kind, share=share)
+            harmed = one.left > max(one.signal, HARM * one.before)
+            level = Level.ERROR if harmed and one.signal > WEAK_SIGNAL * largest else None
+            yield finding('residual', block.name, level=level, what=one.kind, share=share)
 
 
 def _impossible(
