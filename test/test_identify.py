@@ -316,9 +316,9 @@ def test_offsets_of_a_real_icub_are_identified(tmp_path, capsys):
 
 @pytest.mark.skipif(not ICUB.exists(), reason='needs ../shared/data')
 def test_a_foot_on_the_ground_that_is_no_contact_is_refused(tmp_path, capsys):
-    arguments = ['identify', f'{ICUB}@0:13', '--robot', SHARED / 'data/models/icub_v2_5.urdf',
-                 '--config', CONFIGS / 'identify_icub_yoga.yaml', '--json', tmp_path / 'o.json']  # fmt: skip
-    assert main(list(map(str, arguments))) == 1
+    robot, config = SHARED / 'data/models/icub_v2_5.urdf', CONFIGS / 'identify_icub_yoga.yaml'
+    given = ['--robot', robot, '--config', config, '--json', tmp_path / 'o.json']
+    assert main(list(map(str, ['identify', f'{ICUB}@0:13', *given]))) == 1
     assert 'r_foot' in capsys.readouterr().err
 
 

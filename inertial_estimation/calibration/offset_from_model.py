@@ -61,7 +61,6 @@ Share of a combination of offsets that readings must show with the sharing proje
 model errors would be magnified by three and more.
 """
 SHARE_ROUND_OFF, RANK_ROUND_OFF = 1e-6, 1e-9
-HOLD = ': hold a pose for a second, or fit a matrix, which takes samples in motion'
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +238,7 @@ def offset_from_model(
         others = ', '.join(f'{count} {reason}' for reason, count in left_out.items() if count)
         raise CalibrationError(
             f'{counts[chosen & ~found].min()} of {n} samples can be used, {min_samples} are '
-            f'needed; left out: {others}{shown}' + HOLD * bool(signs)
+            f'needed; left out: {others}{shown}'
         )
     undetermined = np.zeros((0, len(fts), 6))
     if (found & shared).any():
