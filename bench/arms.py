@@ -10,8 +10,9 @@ from xml.etree import ElementTree
 import numpy as np
 
 from bench.report import Table
+from inertial_estimation.arrays import Array
 from inertial_estimation.identification.evidence import Evidence
-from inertial_estimation.logs.identify import RobotIdentification, identify
+from inertial_estimation.logs.identify import identify
 from inertial_estimation.logs.identify_settings import IdentifySettings
 
 CONFIGS = Path(__file__).resolve().parents[1] / 'config'
@@ -39,22 +40,19 @@ def measure(data: Path) -> list[Table]:
                 text, [data / log for log in fitted], settings, method=method,
                 validate=[str(data / log) for log in predicted],
             )  # fmt: skip
-            rank = sum(block.answer.rank for block in found.fit.blocks)
-            seen = [block.evidence for block in found.fit.blocks]
-            rows.append((name, method, rank, _error(found, seen), _error(found, found.validation)))
+            (block,), (unseen,) = found.fit.blocks, found.validation
+            errors = (error(one, block.answer.x) for one in (block.evidence, unseen))
+            rows.append((name, method, block.answer.rank, *errors))
     columns = ('arm', 'method', 'rank', 'fitted [%]', 'predicted [%]')
     return [Table('Residual over effort, all equations together', columns, rows)]
 
 
-def _error(found: RobotIdentification, evidence: list[Evidence]) -> float:
-    """Return the root of the squares of residuals over those of efforts [%]."""
-    squares = [0.0, 0.0]
-    for block, seen in zip(found.fit.blocks, evidence, strict=True):
-        x = block.answer.x
-        for k, at in enumerate((x, np.zeros_like(x))):
-            squares[k] += sum(
-                kind.squared_residual(at) for kind in seen.kinds.values() if kind.count
-            )
+def error(evidence: Evidence, x: Array) -> float:
+    """Return the root of the squares of all residuals over those of efforts [%]."""
+    squares, residuals, signals = np.zeros(2), evidence.residuals(x), evidence.signals(x)
+    for kind, part in evidence.kinds.items():
+        if part.count:
+            squares += part.count * np.square([residuals[kind], signals[kind]])
     return 100.0 * float(np.sqrt(squares[0] / squares[1]))
 
 

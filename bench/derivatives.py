@@ -20,7 +20,7 @@ from inertial_estimation.simulation.motion import START, Motion
 from inertial_estimation.simulation.noise import NoiseLevels
 from inertial_estimation.simulation.scenario import ACCELERATION
 
-RATES, DURATION, SETTLED, JOINTS = (250, 1000), 3.0, 0.5, 32
+RATES, DURATION, SETTLED, JOINTS, SEEDS = (250, 1000), 3.0, 0.5, 32, 5
 SETTINGS = (
     *(
         {'filter.window': window, 'filter.delay': delay}
@@ -42,28 +42,31 @@ def measure(rounds: int = 20) -> list[Table]:
     """Compare filters at all rates."""
     rows = []
     for rate in RATES:
-        stamps, positions, curves = _signals(rate)
+        logs = [_signals(rate, seed) for seed in range(SEEDS)]
         choices = [EstimatorSettings.from_dict(one) for one in SETTINGS]
-        calls = {
-            str(k): Timed(_updates(stamps, positions, one), 20) for k, one in enumerate(choices)
-        }
+        calls = {str(k): Timed(_updates(*logs[0][:2], one), 20) for k, one in enumerate(choices)}
         times = interleave(calls, rounds)
         for k, (given, settings) in enumerate(zip(SETTINGS, choices, strict=True)):
-            found = _derivatives(stamps, positions, settings)
-            scores = [
-                figure
-                for order in (1, 2)
-                for figure in _score(found[order - 1], curves[order], curves[order + 1], rate)
-            ]
+            scores = []
+            for stamps, positions, curves in logs:
+                found = _derivatives(stamps, positions, settings)
+                both = zip(found, curves[1:], curves[2:])
+                scores.append([x for one in both for x in _score(*one, rate)])
+            scores = np.sort(scores, axis=0).T
+            spread = (f'{np.median(x):.2g} [{x[0]:.2g}, {x[-1]:.2g}]' for x in scores)
             name = ' '.join(str(value) for value in given.values())
             median = float(np.median(times[str(k)]))
-            rows.append((name, rate, *scores, median, ratio(times[str(k)], times['0'])))
-    return [Table('Derivative filters: window or kind, parameters, delay', COLUMNS, rows)]
+            rows.append((name, rate, *spread, median, ratio(times[str(k)], times['0'])))
+    return [
+        Table(
+            f'Window or kind, parameters, delay; median and range of {SEEDS} seeds', COLUMNS, rows
+        )
+    ]
 
 
-def _signals(rate: int) -> tuple[Array, Array, Array]:
+def _signals(rate: int, seed: int) -> tuple[Array, Array, Array]:
     """Return stamps, noisy positions, and the true positions and three derivatives."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     motion = Motion.random(np.zeros(JOINTS), np.full(JOINTS, ACCELERATION), rng)
     times = START + np.arange(round(DURATION * rate)) / rate
     angles = motion.frequencies * times[:, None, None] + motion.phases

@@ -28,10 +28,13 @@ def interleave(contenders: Mapping[str, Timed], rounds: int) -> dict[str, Array]
     """
     durations = {name: np.empty((rounds, timed.block)) for name, timed in contenders.items()}
     for k in range(-1, rounds):
-        for name, timed in contenders.items():
-            block = _time_block(timed)
-            if k >= 0:
-                durations[name][k] = block
+        for name, (call, block) in contenders.items():
+            for j in range(block):
+                start = perf_counter_ns()
+                call()
+                spent = perf_counter_ns() - start
+                if k >= 0:
+                    durations[name][k, j] = spent / 1000.0
     return durations
 
 
@@ -42,14 +45,3 @@ def ratio(over: Array, under: Array) -> float:
     over, under (rounds, block).
     """
     return float(np.median(np.median(over, axis=1) / np.median(under, axis=1)))
-
-
-def _time_block(timed: Timed) -> list[float]:
-    """Return the duration of each call of a block [us]."""
-    call, now = timed.call, perf_counter_ns
-    found = []
-    for _ in range(timed.block):
-        start = now()
-        call()
-        found.append((now() - start) / 1000.0)
-    return found

@@ -461,13 +461,14 @@ def test_prior_of_points_weighs_by_the_largest_error_in_the_box(box, rng):
     np.testing.assert_allclose(np.abs(W @ errors).max(axis=1), 1.0, atol=ROUND_OFF)
 
 
-def test_compact_links_off_centre_cannot_be_represented():
-    """The least spread is |s| (1 - |s|) d^2 along each axis, and notes name the link."""
+def test_compact_links_off_centre_cannot_be_represented(rng):
+    """The least spread is |s| (1 - |s|) d^2 along each axis; notes and deviations state it."""
     box = Box(np.eye(4), np.array([0.1, 0.1, 0.1]))
     compact = even(Box(np.eye(4), np.full(3, 3e-5**0.5)), 1.0)[None]
     compact[0, 1] = 0.05
     compact[0, [6, 9]] += 0.05**2
-    rows = Information.of(1e3 * np.eye(10), 1e3 * compact[0])
+    Y = 1e4 * np.tile(np.eye(10), (20, 1))
+    rows = Information.of(Y, Y @ compact[0] + rng.normal(size=len(Y)))
     problem = Problem.of(Unknowns(('arm',)), rows, compact)
     result = solve_mass_points(problem, grids=[box_grid(box)])
     assert result.consistent and result.grade is Grade.OPTIMAL
@@ -476,6 +477,8 @@ def test_compact_links_off_centre_cannot_be_represented():
     share = first / mass / 0.1
     assert spread - first**2 / mass >= mass * share * (1 - share) * 0.01 - ROUND_OFF
     assert 'arm' in result.notes[0]
-    assert (
-        solve_mass_points(problem, grids=[box_grid(box, 9)]).mean_square < 0.1 * result.mean_square
-    )
+    finer = solve_mass_points(problem, grids=[box_grid(box, 9)])
+    assert finer.mean_square < 0.1 * result.mean_square
+    assert finer.deviations.max() < 0.3 * result.deviations.max()
+    for one in (result, finer):
+        assert (np.abs(one.x - compact[0]) < 4.0 * one.deviations).all()

@@ -47,6 +47,8 @@ class Answer(NamedTuple):
     """In which deviations are computed; None: the unknowns."""
     prior_rows: Callable[[], Array] | None = None
     """Returns the root of the weighted prior's curvature by these, (k, n_u); None: no prior."""
+    missed: Array | float = 0.0
+    """Error of what the method cannot represent, (n,)."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +89,10 @@ def deviations(problem: Problem, found: Answer, weight: float) -> Array:
     """
     Return the standard deviations of all unknowns by the curvature at an answer, (n,) [S 81-83].
 
-    A prior that is worth N equations errs by 1 / sqrt(N) of its unit. Constraints are ignored:
-    where a link is at the edge of consistency or a bound is active, the answer is more certain,
-    since projection on a convex set never increases a distance. NaN if the fit uses up all
-    equations, so that nothing is left to estimate their noise.
+    A prior that is worth N equations errs by 1 / sqrt(N) of its unit; errors of what a method
+    cannot represent are added. Constraints are ignored: where a link is at the edge of consistency
+    or a bound is active, the answer is more certain, since projection on a convex set never
+    increases a distance. NaN if the fit uses up all equations: nothing shows their noise.
     """
     from scipy.linalg import solve_triangular
 
@@ -111,5 +113,5 @@ def deviations(problem: Problem, found: Answer, weight: float) -> Array:
     # Less than half an equation is round-off of a fit that uses up all of them.
     variance = problem.mean_square(found.x) / freedom if freedom >= 0.5 else np.nan
     by_noise, by_prior = (np.sum((moved @ part.T) ** 2, axis=1) for part in (seen, held))
-    stated = np.sqrt(variance * by_noise + by_prior / problem.count)
+    stated = np.hypot(np.sqrt(variance * by_noise + by_prior / problem.count), found.missed)
     return np.where(undetermined, np.inf, stated)

@@ -7,12 +7,12 @@ Links as point masses inside their shapes: consistency by linear inequalities [A
 
 over rho > 0 [A 15, 29 corrected]. N projects on what the equations do not determine, so that the
 prior completes the fit and does not disturb it; it is orthogonal in the metric W, where that of
-[A 25] depends on units. Every answer is consistent, with its centre of
-mass inside the shape of its link.
+[A 25] depends on units. Every answer is consistent, with its centre of mass inside its shape.
 
 The reverse does not hold. With three points along an axis of half length d and the centre of mass
 at s d, the mean square of the distance to it is at least ``|s| (1 - |s|) d^2``: compact links off
-the centre of their box cannot be represented. More points help, at the cost of time.
+the centre of their box cannot be represented. More points help, at the cost of time. Deviations
+contain the distance to the answer without points, in what the equations determine.
 """
 
 from __future__ import annotations
@@ -192,10 +192,12 @@ def _mass_points(
     else:
         fitted = ConeNewton(at, 0.0, held, small=1.0, optimal=OPTIMAL).minimise(first)
     far = [f'{link} ({gap:.0%})' for link, gap in zip(links, misfits) if gap > MAX_MISFIT]
+    x, space = at.unknowns(fitted.u), RowSpace.of(problem.factor)
     return Answer(
-        at.unknowns(fitted.u), fitted.gap, fitted.grade, fitted.iterations,
+        x, fitted.gap, fitted.grade, fitted.iterations,
         (f'point masses cannot represent the prior of {", ".join(far)}',) if far else (),
-        RowSpace.of(problem.factor).rank, prior_rows=lambda: pull,
+        space.rank, prior_rows=lambda: pull,
+        missed=space.solve(problem.target - problem.factor @ x),
     )  # fmt: skip
 
 
