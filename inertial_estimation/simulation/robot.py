@@ -45,7 +45,7 @@ class SimulatedRobot:
         self, scenario: Scenario, imus: Mapping[str, str] = IMUS, rate_hz: int = 500
     ) -> None:
         if rate_hz < 1 or PHYSICS_HZ % rate_hz:
-            raise ConfigError(f''rate' is {rate_hz}, expected a divisor of {PHYSICS_HZ} Hz')
+            raise ConfigError(f"'rate' is {rate_hz}, expected a divisor of {PHYSICS_HZ} Hz")
         robot = Robot.from_urdf(icub_urdf())
         self._engine: Any = demo_package('mujoco')
         self._model = build_model(
