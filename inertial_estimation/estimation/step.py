@@ -14,6 +14,7 @@ then change the answer where it breaks their limits (`contact_limits`).
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,12 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import LOST, Plan
 from inertial_estimation.model.spatial import cross_matrix
+
+try:
+    compiled: Any = import_module('inertial_estimation.estimation._step')
+except ImportError:
+    # There was no compiler when the package was installed.
+    compiled = None
 
 UNDETERMINED, UNLIMITED = np.uint8(Quality.UNDETERMINED), np.uint8(Quality.UNLIMITED)
 NEARLY = 1e-12
@@ -94,6 +101,17 @@ class Step:
         self._totals = balance.submodel_factors[:, :n_measured].copy()
         self._exact = self._totals[balance.contact_submodel] if plan.exact else None
         self._factors = balance.joint_factors.transpose(1, 2, 0).copy()
+        n_joints = len(plan.dynamics.axes)
+        self._shapes = (*lead, len(plan.contacts), 6), (*lead, n_joints), (*lead, n_joints)
+        self._bound = None
+        if compiled is not None and 0 not in lead:
+            forest = plan.dynamics.forest
+            arrays = (
+                frames.support, frames.transposed_pose, forest.top_rows, plan.ft_directions,
+                self._totals[:0] if self._exact is None else self._exact,
+                balance.joint_factors, forest.joint_rows, plan.active, self._frames, self.terms,
+            )  # fmt: skip
+            self._bound = compiled.bind(*map(np.ascontiguousarray, arrays))
         gaps = [np.asarray(flags & LOST != 0) for flags in plan.quality]
         gaps[3][np.setdiff1d(np.arange(len(plan.ranks)), plan.residual_rows)] = True
         wide = (slice(None),)
@@ -163,6 +181,11 @@ class Step:
     def _measure(self, tau: Array, poses: Array, ft_wrenches: Array) -> None:
         """Move what is measured to the root link: net wrenches below the tops, FT readings."""
         plan, frames = self.plan, self.plan.frames
+        if self._bound is not None:
+            compiled.measure(self._bound, tau, poses, ft_wrenches)
+            if self._exact is None:
+                self._set_maps()
+            return
         poses.take(frames.support, axis=-3, out=self._supports, mode='clip')
         np.matmul(frames.transposed_pose, self._supports, out=self._frames)
         self._set_maps()
@@ -186,9 +209,13 @@ class Step:
         Torques are in the local form [T 4.24, 4.25].
         """
         plan, forest = self.plan, self.plan.dynamics.forest
+        if self._bound is not None:
+            wrenches, torques, external = map(np.empty, self._shapes)
+            compiled.project(self._bound, tau, axes, wrenches, torques, external)
+            return wrenches, torques, external
         wrenches = _from_root(self._at_contacts, self._external)
         if len(plan.active) < len(plan.contacts):
-            found, wrenches = wrenches, np.empty((*self._lead, len(plan.contacts), 6))
+            found, wrenches = wrenches, np.empty(self._shapes[0])
             wrenches[..., plan.active, :] = found
         loads = self.terms @ axes.swapaxes(-1, -2)
         projected = np.einsum('ktj,...tj->...kj', self._factors, loads)
