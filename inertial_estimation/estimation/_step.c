@@ -136,10 +136,24 @@ static PyObject *project(PyObject *self, PyObject *const *args, Py_ssize_t n_arg
     Py_RETURN_NONE;
 }
 
+// square(*arrays): sum of the squares of all numbers.
+static PyObject *square(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    double sum = 0.0;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        Py_buffer in;
+        if (take(args + k, 1, &in)) return NULL;
+        for (const double *x = in.buf, *end = x + in.len / 8; x < end; x++) sum += *x * *x;
+        PyBuffer_Release(&in);
+    }
+    return PyFloat_FromDouble(sum);
+}
+
 static PyMethodDef methods[] = {
     {"bind", (PyCFunction)(void (*)(void))bind, METH_FASTCALL, NULL},
     {"measure", (PyCFunction)(void (*)(void))measure, METH_FASTCALL, NULL},
     {"project", (PyCFunction)(void (*)(void))project, METH_FASTCALL, NULL},
+    {"square", (PyCFunction)(void (*)(void))square, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };
 

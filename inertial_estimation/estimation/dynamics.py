@@ -80,10 +80,11 @@ class Dynamics:
         readings = [array.reshape(n, prod(array.shape[1:])) for array in given]
         states = np.tile(self._state, (n, 1))
         states[:, self._rows] = np.concatenate(readings, axis=1)
+        q, v, a = (part.T for part in self._split(states.T))
         positions = np.ascontiguousarray(samples.positions)
         tau, poses, axes = (np.empty((n, *x.shape)) for x in (self.tau, self.poses, self.axes))
         for i in range(n):
-            self._compute(*self._split(states[i]), positions[i])
+            self._compute(q[i], v[i], a[i], positions[i])
             tau[i] = self.tau
             poses[i] = self.poses
             axes[i] = self.axes

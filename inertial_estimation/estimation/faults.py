@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -213,24 +213,21 @@ class Gaps:
     """Zeros in place of missing parts; a plan for them keeps these out of all results."""
 
     def __init__(self, faults: Faults, motion: MotionPlan) -> None:
-        self._motion, self._fts = motion, np.flatnonzero(faults.fts)
+        self._motion = motion
         linear, angular = faults.linear, faults.angular
-        joints = np.flatnonzero(faults.joints)
-        imus = np.flatnonzero(linear | angular if motion.is_plain else linear & angular)
-        self._places: dict[str, Any] = {}
-        if len(joints):
-            self._places |= dict.fromkeys(NUMBERS[:3], (..., joints))
-        if len(imus):
-            self._places |= dict.fromkeys(NUMBERS[3:6], (..., imus, slice(None)))
+        imus = (linear | angular if motion.is_plain else linear & angular)[:, None]
+        self._fts = faults.fts[:, None] if faults.fts.any() else None
+        masks = zip(NUMBERS[:6], [faults.joints] * 3 + [imus] * 3)
+        self._masks = {name: mask for name, mask in masks if mask.any()}
 
     def fill(self, sample: S, ft_wrenches: Array) -> tuple[S, Array]:
         """Return a sample, or many, and its calibrated readings (..., n_fts, 6) without gaps."""
-        if self._places:
-            filled = {name: getattr(sample, name).copy() for name in self._places}
-            for name, places in self._places.items():
-                filled[name][places] = 0.0
+        if self._masks:
+            filled = {name: getattr(sample, name).copy() for name in self._masks}
+            for name, mask in self._masks.items():
+                np.copyto(filled[name], 0.0, where=mask)
             sample = replaced(sample, **filled)
-        if len(self._fts):
+        if self._fts is not None:
             ft_wrenches = ft_wrenches.copy()
-            ft_wrenches[..., self._fts, :] = 0.0
+            np.copyto(ft_wrenches, 0.0, where=self._fts)
         return self._motion.complete(sample), ft_wrenches

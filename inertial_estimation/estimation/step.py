@@ -114,12 +114,9 @@ class Step:
             self._bound = compiled.bind(*map(np.ascontiguousarray, arrays))
         gaps = [np.asarray(flags & LOST != 0) for flags in plan.quality]
         gaps[3][np.setdiff1d(np.arange(len(plan.ranks)), plan.residual_rows)] = True
-        wide = (slice(None),)
-        self._gaps = [
-            (k, (..., np.flatnonzero(gap), *(wide if k in (0, 3) else ())))
-            for k, gap in enumerate(gaps) if gap.any()
-        ]  # fmt: skip
-        """Of wrenches, torques, external torques and residuals: rows without an estimate."""
+        gaps[0], gaps[3] = gaps[0][:, None], gaps[3][:, None]
+        self._gaps = [(k, gap) for k, gap in enumerate(gaps) if gap.any()]
+        """Of wrenches, torques, external torques and residuals: masks without an estimate."""
         self.contacts = plan.contacts
         """Contacts of the step, where they are then."""
         self.columns = [split.columns.copy() for split in plan.splits]
@@ -174,8 +171,8 @@ class Step:
         if len(plan.known):
             wrenches[..., plan.active[plan.known], :] = plan.known_wrenches
         results = wrenches, torques, external_torques, residuals
-        for k, places in self._gaps:
-            results[k][places] = np.nan
+        for k, gap in self._gaps:
+            np.copyto(results[k], np.nan, where=gap)
         return WrenchEstimate(stamp_ns, self.contacts, *results, *flags)
 
     def _measure(self, tau: Array, poses: Array, ft_wrenches: Array) -> None:

@@ -27,7 +27,7 @@ from inertial_estimation.estimation.link_motion import LinkMotions
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.plan_cache import PlanCache
 from inertial_estimation.estimation.sample_shapes import SampleShapes, check_numbers
-from inertial_estimation.estimation.step import Step
+from inertial_estimation.estimation.step import Step, compiled
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.inertia import check_centres
@@ -306,6 +306,8 @@ class WrenchEstimator:
 
 def _is_faulty(plan: Plan, sample: Sample, ft_wrenches: Array) -> bool:
     """Return true if something that was used may be NaN, infinite or absurd."""
+    tau, q, y = plan.dynamics.tau, sample.positions, ft_wrenches
+    if compiled is not None:
+        return not compiled.square(tau, np.ascontiguousarray(q, dtype=np.float64), y) < ABSURD**2
     # Unlike `dot`, `vdot` does not warn of an overflow; nor do Python's own floats.
-    parts = plan.dynamics.tau, sample.positions, ft_wrenches
-    return not sum([float(np.vdot(part, part)) for part in parts]) < ABSURD**2
+    return not sum([float(np.vdot(part, part)) for part in (tau, q, y)]) < ABSURD**2
