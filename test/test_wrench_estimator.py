@@ -173,6 +173,7 @@ def test_batch_is_its_steps(name, assumed, rng, monkeypatch):
             together = estimator.batch(batch, given)
             for k, sample in enumerate(samples):
                 assert_same(together.at(k), estimator.update(sample, given), 1e-12)
+            assert len(estimator.batch(batch.take(slice(0)), given).torques) == 0
 
 
 @pytest.mark.skipif(step.compiled is None, reason='installed without a compiler')

@@ -7,6 +7,8 @@
 #include <Python.h>
 #include <string.h>
 
+_Static_assert(sizeof(Py_ssize_t) == 8, "indices of NumPy's arrays have 8 bytes here");
+
 enum {
     SUPPORT, POSE, TOP_ROWS, DIRECTIONS, EXACT, FACTORS, JOINT_ROWS, ACTIVE, FRAMES, TERMS, N_BOUND
 };
