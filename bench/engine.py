@@ -85,7 +85,7 @@ def _goals(durations: dict[str, Array]) -> list[Goal]:
 
     speed = 1000.0 / float(durations[WHOLE].min())
     return [
-        over(ONE, PEER, 0.6),
+        over(ONE, PEER, 0.3),
         over(ONE, NATIVE, 1.0),
         over(SEVERAL, PEER, 1.0),
         over(LARGE, SMALL, 2.0),

@@ -69,7 +69,10 @@ def test_setup_and_package_xml_agree(setup):
 
 def test_every_file_of_the_package_is_installed(setup):
     folder = Path(PACKAGE)
-    data = {p for p in folder.rglob('*') if p.is_file() and p.suffix not in {'.py', '.pyc'}}
+    code = {'.py', '.pyc', '.c', '.so'}
+    data = {p for p in folder.rglob('*') if p.is_file() and p.suffix not in code}
+    extensions = {source for one in setup['ext_modules'] for source in one.sources}
+    assert extensions in ({str(p) for p in folder.rglob('*.c')}, set())
     assert data == {p for pattern in setup['package_data'][PACKAGE] for p in folder.glob(pattern)}
     assert {'.'.join(p.parent.parts) for p in folder.rglob('*.py')} == set(setup['packages'])
 

@@ -12,7 +12,14 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from robots import assert_close, at_ends, at_roots, nested_humanoid_urdf, random_sample
+from robots import (
+    all_kinds,
+    assert_close,
+    at_ends,
+    at_roots,
+    nested_humanoid_urdf,
+    random_sample,
+)
 from test_newton_euler import nested
 from test_set_parameters import make
 
@@ -22,7 +29,7 @@ from inertial_estimation.errors import (
     NameNotFound,
     ShapeError,
 )
-from inertial_estimation.estimation import wrench_estimator
+from inertial_estimation.estimation import step, wrench_estimator
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
@@ -98,13 +105,13 @@ def test_contacts_may_change_and_earlier_estimates_stay(rng):
         array.flags.writeable = False
     default = estimator.update(sample)
     kept = WrenchEstimate(*(np.copy(v) if isinstance(v, np.ndarray) else v for v in default))
-    for step in range(130):
+    for k in range(130):
         contacts = tuple(
-            Contact(str(frame), ('wrench', 'force')[step % 2], point=tuple(rng.normal(size=3)))
+            Contact(str(frame), ('wrench', 'force')[k % 2], point=tuple(rng.normal(size=3)))
             for frame in rng.choice(list(robot.frames), rng.integers(0, 6))
         )
         got = estimator.update(sample, contacts)
-        if step % 8 == 0:
+        if k % 8 == 0:
             assert_same(got, WrenchEstimator(robot, contacts).update(sample))
     assert_same(estimator.update(sample), default)
     assert_same(default, kept)
@@ -166,6 +173,24 @@ def test_batch_is_its_steps(name, assumed, rng, monkeypatch):
             together = estimator.batch(batch, given)
             for k, sample in enumerate(samples):
                 assert_same(together.at(k), estimator.update(sample, given), 1e-12)
+            assert len(estimator.batch(batch.take(slice(0)), given).torques) == 0
+
+
+@pytest.mark.skipif(step.compiled is None, reason='installed without a compiler')
+@pytest.mark.parametrize('name', ['two_link', 'arm', 'nested'])
+def test_compiled_steps_are_those_of_numpy(name, rng, monkeypatch):
+    robot = nested() if name == 'nested' else make(name)
+    samples = faulty_samples(robot, rng, 15)
+    for contacts in ((), at_roots(robot), at_ends(robot)[:1], all_kinds(robot)):
+        found = []
+        for compiled in (step.compiled, None):
+            monkeypatch.setattr(step, 'compiled', compiled)
+            estimator = WrenchEstimator(robot, contacts)
+            estimates = [estimator.update(sample) for sample in samples]
+            found.append([*estimates, estimator.batch(SampleBatch.stack(samples))])
+        monkeypatch.undo()
+        for got, expected in zip(*found):
+            assert_same(got, expected, 1e-12)
 
 
 # Inputs

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 import pinocchio as pin
@@ -39,22 +40,27 @@ class Dynamics:
         """Likewise: force through each joint of the forest, in its frame, (n_joints + 1, 6)."""
         self.poses = pose_view(self._geometry_data)
         """Likewise: row poses of the geometry's joints, shape (n_supports, 4, 3)."""
-        self.jacobian: Array = self._geometry_data.J.reshape(6, len(robot.joint_names))
-        """Likewise: joint axes about the root link's origin, shape (6, n_joints)."""
+        self.axes: Array = self._geometry_data.J.reshape(6, len(robot.joint_names)).T
+        """Likewise: joint axes about the root link's origin, shape (n_joints, 6)."""
         forest = self.forest
-        inside = forest.joint_rows >= 0
-        self._inside = slice(None) if inside.all() else np.flatnonzero(inside)
-        self._v_rows = forest.joint_rows[inside]
+        nq, nv = forest.model.nq, forest.model.nv
+        # One vector [q, v, a, unused] is written at once. Joints between two trees, and readings
+        # of IMUs that serve no link, go where nothing reads them.
+        self._state = np.zeros(nq + 2 * nv + 1)
+        self.q, self.v, self.a = self._split(self._state)
+        """Positions of the forest in the last `run`, (nq,); velocities, accelerations (nv,)."""
+        self.q[:] = pin.neutral(forest.model)
         position_of = {joint.idx_v: joint.idx_q for joint in forest.model.joints}
-        self._q_rows = np.array([position_of[row] for row in self._v_rows.tolist()], dtype=np.intp)
-        self._linear = forest.top_rows[: len(sources), :3].ravel()
-        self._angular = forest.top_rows[: len(sources), 3:].ravel()
-        self.q = pin.neutral(forest.model)
-        """Positions of the forest in the last `run`, shape (nq,); `v` and `a` likewise, (nv,)."""
-        self.v = np.zeros(forest.model.nv)
-        self.a = np.zeros(forest.model.nv)
+        v_rows = forest.joint_rows
+        q_rows = np.array([position_of.get(row, -1) for row in v_rows.tolist()], dtype=np.intp)
+        tops = np.full((len(robot.imus), 6), -1)
+        tops[list(self.imus)] = forest.top_rows[: len(self.imus)]
+        linear, angular = tops[:, :3].ravel(), tops[:, 3:].ravel()
+        starts = (0, nq, nq + nv, nq, nq + nv, nq + nv)
+        rows = (q_rows, v_rows, v_rows, angular, linear, angular)
+        self._rows = np.concatenate([np.where(r < 0, -1, r + s) for r, s in zip(rows, starts)])
         if robot.fixed_frame:
-            self.a[self._linear] = -robot.gravity
+            self.a[forest.top_rows[: len(sources), :3].ravel()] = -robot.gravity
 
     def use(self, parameters: Array) -> None:
         """Go on with these inertial parameters; parameters (n_links, 10)."""
@@ -63,43 +69,30 @@ class Dynamics:
             self.parameters = parameters
 
     def run(self, sample: Sample) -> None:
-        """Compute `tau`, `poses` and `jacobian`."""
-        self._write(sample, self.q, self.v, self.a)
+        """Compute `tau`, `poses` and `axes`."""
+        self._state[self._rows] = np.concatenate(sample[1:7], axis=None)
         self._compute(self.q, self.v, self.a, sample.positions)
 
     def run_many(self, samples: SampleBatch) -> tuple[Array, Array, Array]:
-        """Return tau (n, nv), poses (n, n_supports, 4, 3), jacobian (n, 6, n_joints) of many."""
+        """Return tau (n, nv), poses (n, n_supports, 4, 3), axes (n, n_joints, 6) of many."""
         n = len(samples)
-        q, v, a = (np.tile(x, (n, 1)) for x in (self.q, self.v, self.a))
-        self._write(samples, q, v, a)
+        given = [getattr(samples, name) for name in Sample._fields[1:7]]
+        readings = [array.reshape(n, prod(array.shape[1:])) for array in given]
+        states = np.tile(self._state, (n, 1))
+        states[:, self._rows] = np.concatenate(readings, axis=1)
+        q, v, a = (part.T for part in self._split(states.T))
         positions = np.ascontiguousarray(samples.positions)
-        tau, poses, jacobian = (
-            np.empty((n, *x.shape)) for x in (self.tau, self.poses, self.jacobian)
-        )
+        tau, poses, axes = (np.empty((n, *x.shape)) for x in (self.tau, self.poses, self.axes))
         for i in range(n):
             self._compute(q[i], v[i], a[i], positions[i])
             tau[i] = self.tau
             poses[i] = self.poses
-            jacobian[i] = self.jacobian
-        return tau, poses, jacobian
+            axes[i] = self.axes
+        return tau, poses, axes
 
-    def _write(self, sample: Sample | SampleBatch, q: Array, v: Array, a: Array) -> None:
-        """Write readings into the rows of the forest; the last axis is the row."""
-        q, v, a = q.T, v.T, a.T
-        inside = self._inside
-        q[self._q_rows] = sample.positions.T[inside]
-        v[self._v_rows] = sample.velocities.T[inside]
-        a[self._v_rows] = sample.accelerations.T[inside]
-        if len(self.imus):
-            v[self._angular] = self._rows(sample.angular_velocities)
-            a[self._linear] = self._rows(sample.proper_accelerations)
-            a[self._angular] = self._rows(sample.angular_accelerations)
-
-    def _rows(self, readings: Array) -> Array:
-        """Return the readings of the IMUs that serve, (3 n_imus,) or (3 n_imus, n)."""
-        if len(self.imus) < readings.shape[-2]:
-            readings = readings.take(self.imus, axis=-2)
-        return readings.reshape(*readings.shape[:-2], 3 * len(self.imus)).T
+    def _split(self, state: Array) -> tuple[Array, Array, Array]:
+        nq, nv = self.forest.model.nq, self.forest.model.nv
+        return state[:nq], state[nq : nq + nv], state[nq + nv : nq + 2 * nv]
 
     def _compute(self, q: Array, v: Array, a: Array, positions: Array) -> None:
         pin.rnea(self.forest.model, self.forest_data, q, v, a)

@@ -149,11 +149,14 @@ def find_faults(
     return Faults(~joints, ~fts, assumed, linear, angular)
 
 
-def soundness(sample: Sample, ft_wrenches: Array) -> bytes:
-    """Return which numbers of a sample are sound, which NaN: faults are the same where this is."""
-    arrays = [getattr(sample, name).ravel() for name in NUMBERS[:-1]]
-    values = np.concatenate([*arrays, ft_wrenches.ravel()])
-    return bytes(_is_sound(values)) + bytes(np.isnan(values))
+Unsound = tuple[tuple[int, Indices, bytes], ...]
+"""Numbers that are not sound: array, places in it, and their bytes."""
+
+
+def unsound(arrays: Sequence[Array]) -> Unsound:
+    """Return the numbers that are not sound."""
+    places = [np.flatnonzero(~_is_sound(array)) for array in arrays]
+    return tuple((k, at, arrays[k].take(at).tobytes()) for k, at in enumerate(places) if len(at))
 
 
 def with_gaps(samples: SampleBatch) -> SampleBatch:
@@ -206,12 +209,25 @@ def alike(*masks: Mask) -> Iterator[tuple[list[Mask], Indices]]:
         yield np.split(row, borders), np.array(rows, dtype=np.intp)
 
 
-def without_faults(sample: S, faults: Faults, motion: MotionPlan) -> S:
-    """Put zeros in place of missing parts; a plan for them keeps these out of all results."""
-    linear, angular = faults.linear, faults.angular
-    imus = linear | angular if motion.is_plain else linear & angular
-    zeros: dict[str, Array] = {}
-    for names, gone in ((NUMBERS[:3], faults.joints), (NUMBERS[3:6], imus[:, None])):
-        if gone.any():
-            zeros |= {name: np.where(gone, 0.0, getattr(sample, name)) for name in names}
-    return motion.complete(replaced(sample, **zeros) if zeros else sample)
+class Gaps:
+    """Zeros in place of missing parts; a plan for them keeps these out of all results."""
+
+    def __init__(self, faults: Faults, motion: MotionPlan) -> None:
+        self._motion = motion
+        linear, angular = faults.linear, faults.angular
+        imus = (linear | angular if motion.is_plain else linear & angular)[:, None]
+        self._fts = faults.fts[:, None] if faults.fts.any() else None
+        masks = zip(NUMBERS[:6], [faults.joints] * 3 + [imus] * 3)
+        self._masks = {name: mask for name, mask in masks if mask.any()}
+
+    def fill(self, sample: S, ft_wrenches: Array) -> tuple[S, Array]:
+        """Return a sample, or many, and its calibrated readings (..., n_fts, 6) without gaps."""
+        if self._masks:
+            filled = {name: getattr(sample, name).copy() for name in self._masks}
+            for name, mask in self._masks.items():
+                np.copyto(filled[name], 0.0, where=mask)
+            sample = replaced(sample, **filled)
+        if self._fts is not None:
+            ft_wrenches = ft_wrenches.copy()
+            np.copyto(ft_wrenches, 0.0, where=self._fts)
+        return self._motion.complete(sample), ft_wrenches

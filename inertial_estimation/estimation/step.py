@@ -14,6 +14,7 @@ then change the answer where it breaks their limits (`contact_limits`).
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,12 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import LOST, Plan
 from inertial_estimation.model.spatial import cross_matrix
+
+try:
+    compiled: Any = import_module('inertial_estimation.estimation._step')
+except ImportError:
+    # There was no compiler when the package was installed.
+    compiled = None
 
 UNDETERMINED, UNLIMITED = np.uint8(Quality.UNDETERMINED), np.uint8(Quality.UNLIMITED)
 NEARLY = 1e-12
@@ -65,16 +72,25 @@ class Step:
         n_terms = n_measured + len(plan.active)
         self._supports = np.empty((*lead, n_frames, 4, 3))
         self._frames = np.empty((*lead, n_frames, 4, 3))
-        self._rotations, self._origins = self._frames[..., :3, :], self._frames[..., 3, :]
-        self._rotations_twice = self._rotations[..., None, :, :]
-        maps = np.zeros((2, *lead, n_frames, 6, 6))
+        self._cross = np.empty((*lead, n_frames, 9))
         # With the matrices X and Y of a frame, root_f = local_f @ X and local_f = Y @ root_f:
         # X = [R, RK; 0, R], Y = [R, 0; RK, R], with R the row rotation and f @ K = p x f.
-        self._X, self._Y = maps
-        self._diagonals = np.einsum('...iaib->...iab', maps.reshape(*maps.shape[:-2], 2, 3, 2, 3))
-        self._levers = self._X[..., :3, 3:], self._Y[..., 3:, :3]
+        # For an exact answer, X of what is measured and Y of the contacts are enough.
+        stop, start = (n_measured, n_measured) if plan.exact else (n_frames, 0)
+        self._X = np.zeros((*lead, stop, 6, 6))
+        self._Y = np.zeros((*lead, n_frames - start, 6, 6))
+        R, K = self._frames[..., :3, :], self._cross.reshape(*lead, n_frames, 3, 3)
+        self._maps = [
+            (np.einsum('...iaib->...iab', maps.reshape(*maps.shape[:-2], 2, 3, 2, 3)),
+             R[..., rows, None, :, :], levers, R[..., rows, :, :], K[..., rows, :, :])
+            for maps, levers, rows in (
+                (self._X, self._X[..., :3, 3:], slice(stop)),
+                (self._Y, self._Y[..., 3:, :3], slice(start, n_frames)),
+            )
+        ]  # fmt: skip
+        """Blocks R and RK of both, and what goes there."""
         self._from_measured = self._X[..., :n_measured, :, :]
-        self._at_contacts = self._Y[..., n_measured:n_terms, :, :]
+        self._at_contacts = self._Y[..., n_measured - start : n_terms - start, :, :]
         self._local = np.empty((*lead, n_measured, 6))
         self._tops = self._local[..., : frames.sensors, :]
         self._readings = self._local[..., frames.sensors :, :]
@@ -85,10 +101,22 @@ class Step:
         self._totals = balance.submodel_factors[:, :n_measured].copy()
         self._exact = self._totals[balance.contact_submodel] if plan.exact else None
         self._factors = balance.joint_factors.transpose(1, 2, 0).copy()
+        n_joints = len(plan.dynamics.axes)
+        self._shapes = (*lead, len(plan.contacts), 6), (*lead, n_joints), (*lead, n_joints)
+        self._bound = None
+        if compiled is not None and 0 not in lead:
+            forest = plan.dynamics.forest
+            arrays = (
+                frames.support, frames.transposed_pose, forest.top_rows, plan.ft_directions,
+                self._totals[:0] if self._exact is None else self._exact,
+                balance.joint_factors, forest.joint_rows, plan.active, self._frames, self.terms,
+            )  # fmt: skip
+            self._bound = compiled.bind(*map(np.ascontiguousarray, arrays))
         gaps = [np.asarray(flags & LOST != 0) for flags in plan.quality]
         gaps[3][np.setdiff1d(np.arange(len(plan.ranks)), plan.residual_rows)] = True
-        self._gaps = [np.flatnonzero(gap) for gap in gaps]
-        """Rows of contacts, torques, external torques and submodels without an estimate."""
+        gaps[0], gaps[3] = gaps[0][:, None], gaps[3][:, None]
+        self._gaps = [(k, gap) for k, gap in enumerate(gaps) if gap.any()]
+        """Of wrenches, torques, external torques and residuals: masks without an estimate."""
         self.contacts = plan.contacts
         """Contacts of the step, where they are then."""
         self.columns = [split.columns.copy() for split in plan.splits]
@@ -121,44 +149,78 @@ class Step:
         stamp_ns: int | NDArray[np.int64],
         tau: Array,
         poses: Array,
-        jacobian: Array,
+        axes: Array,
         ft_wrenches: Array,
     ) -> WrenchEstimate:
         """
         Turn the results of `Dynamics.run` and the measured wrenches into an estimate.
 
-        stamp_ns (...) [ns]; tau (..., nv); poses (..., n_supports, 4, 3); jacobian (..., 6,
-        n_joints); ft_wrenches (..., n_fts, 6) [N, Nm].
+        stamp_ns (...) [ns]; tau (..., nv); poses (..., n_supports, 4, 3); axes (..., n_joints,
+        6); ft_wrenches (..., n_fts, 6) [N, Nm].
         """
         plan, flags = self.plan, self._flags
-        frames, rows = plan.frames, plan.dynamics.forest.top_rows
-        poses.take(frames.support, axis=-3, out=self._supports, mode='clip')
-        np.matmul(frames.transposed_pose, self._supports, out=self._frames)
-        self._diagonals[...] = self._rotations_twice
-        np.matmul(self._rotations, cross_matrix(self._origins), out=self._levers[0])
-        self._levers[1][...] = self._levers[0]
-        # Terms that come from sensors: net wrenches below the tops, FT readings.
-        tau.take(rows, axis=-1, out=self._tops, mode='clip')
-        np.multiply(ft_wrenches, plan.ft_directions, out=self._readings)
-        _to_root(self._from_measured, self._local, self._measured)
+        self._measure(tau, poses, ft_wrenches)
         residuals = np.zeros((*self._lead, len(plan.ranks), 6))
-        if self._exact is not None:
-            np.matmul(self._exact, self._measured, out=self._external)
-        else:
+        if self._exact is None:
             totals = np.matmul(self._totals, self._measured)
             flags = self._find_external(totals)
             left = totals - np.matmul(plan.carried, self._external)
-            residuals[..., plan.residual_rows, :] = _from_root(
-                self._Y[..., frames.roots :, :, :], left
-            )
-        wrenches = _from_root(self._at_contacts, self._external)
+            roots = self._Y[..., plan.frames.roots :, :, :]
+            residuals[..., plan.residual_rows, :] = _from_root(roots, left)
+        wrenches, torques, external_torques = self._project(tau, axes)
         if len(plan.known):
-            wrenches[..., plan.known, :] = plan.known_wrenches
-        torques, external_torques = self._torques(tau, jacobian)
-        estimate = WrenchEstimate(
-            stamp_ns, self.contacts, wrenches, torques, external_torques, residuals, *flags
-        )
-        return estimate if plan.complete else self._with_gaps(estimate)
+            wrenches[..., plan.active[plan.known], :] = plan.known_wrenches
+        results = wrenches, torques, external_torques, residuals
+        for k, gap in self._gaps:
+            np.copyto(results[k], np.nan, where=gap)
+        return WrenchEstimate(stamp_ns, self.contacts, *results, *flags)
+
+    def _measure(self, tau: Array, poses: Array, ft_wrenches: Array) -> None:
+        """Move what is measured to the root link: net wrenches below the tops, FT readings."""
+        plan, frames = self.plan, self.plan.frames
+        if self._bound is not None:
+            compiled.measure(self._bound, tau, poses, ft_wrenches)
+            if self._exact is None:
+                self._set_maps()
+            return
+        poses.take(frames.support, axis=-3, out=self._supports, mode='clip')
+        np.matmul(frames.transposed_pose, self._supports, out=self._frames)
+        self._set_maps()
+        tau.take(plan.dynamics.forest.top_rows, axis=-1, out=self._tops, mode='clip')
+        np.multiply(ft_wrenches, plan.ft_directions, out=self._readings)
+        _to_root(self._from_measured, self._local, self._measured)
+        if self._exact is not None:
+            np.matmul(self._exact, self._measured, out=self._external)
+
+    def _set_maps(self) -> None:
+        """Set X and Y from the frames."""
+        cross_matrix(self._frames[..., 3, :], out=self._cross)
+        for diagonals, both, levers, R, K in self._maps:
+            diagonals[...] = both
+            np.matmul(R, K, out=levers)
+
+    def _project(self, tau: Array, axes: Array) -> tuple[Array, Array, Array]:
+        """
+        Return wrenches at the contacts, joint torques and external joint torques.
+
+        Torques are in the local form [T 4.24, 4.25].
+        """
+        plan, forest = self.plan, self.plan.dynamics.forest
+        if self._bound is not None:
+            wrenches, torques, external = map(np.empty, self._shapes)
+            compiled.project(self._bound, tau, axes, wrenches, torques, external)
+            return wrenches, torques, external
+        wrenches = _from_root(self._at_contacts, self._external)
+        if len(plan.active) < len(plan.contacts):
+            found, wrenches = wrenches, np.empty(self._shapes[0])
+            wrenches[..., plan.active, :] = found
+        loads = self.terms @ axes.swapaxes(-1, -2)
+        projected = np.einsum('ktj,...tj->...kj', self._factors, loads)
+        held = tau.take(forest.joint_rows, axis=-1)
+        if forest.joints_between_trees:
+            held[..., forest.joints_between_trees] = 0.0
+        held += projected[..., 0, :]
+        return wrenches, held, projected[..., 1, :]
 
     def _find_external(self, totals: Array) -> tuple[Any, ...]:
         """Share the sums out among the contacts; return the flags with what was found."""
@@ -228,34 +290,6 @@ class Step:
                 some = (lost[..., None, :] & holds).any(axis=-1)
                 every = (holds | ~lost[..., None, :]).all(axis=-1) & known
                 flags |= (some & ~every) * UNDETERMINED
-
-    def _with_gaps(self, estimate: WrenchEstimate) -> WrenchEstimate:
-        """Write NaN where nothing could be estimated, and give every contact its row."""
-        wrenches, active = estimate.wrenches, self.plan.active
-        if len(active) < len(self.plan.contacts):
-            wrenches = np.full((*self._lead, len(self.plan.contacts), 6), np.nan)
-            wrenches[..., active, :] = estimate.wrenches
-            estimate = estimate._replace(wrenches=wrenches)
-        contacts, torques, external, submodels = self._gaps
-        if len(contacts):
-            wrenches[..., contacts, :] = np.nan
-        if len(torques):
-            estimate.torques[..., torques] = np.nan
-        if len(external):
-            estimate.external_torques[..., external] = np.nan
-        if len(submodels):
-            estimate.residuals[..., submodels, :] = np.nan
-        return estimate
-
-    def _torques(self, tau: Array, jacobian: Array) -> tuple[Array, Array]:
-        """Return joint torques in the local form [T 4.24, 4.25] and external joint torques."""
-        forest = self.plan.dynamics.forest
-        projected = np.einsum('ktj,...tj->...kj', self._factors, self.terms @ jacobian)
-        held = tau.take(forest.joint_rows, axis=-1)
-        if forest.joints_between_trees:
-            held[..., forest.joints_between_trees] = 0.0
-        held += projected[..., 0, :]
-        return held, projected[..., 1, :]
 
 
 def _to_root(X: Array, local: Array, out: Array | None = None) -> Array:

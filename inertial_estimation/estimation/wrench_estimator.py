@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
@@ -17,16 +17,17 @@ from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.faults import (
     ABSURD,
     Faults,
+    Gaps,
+    Unsound,
     alike,
     find_faults,
-    soundness,
-    without_faults,
+    unsound,
 )
 from inertial_estimation.estimation.link_motion import LinkMotions
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.plan_cache import PlanCache
 from inertial_estimation.estimation.sample_shapes import SampleShapes, check_numbers
-from inertial_estimation.estimation.step import Step
+from inertial_estimation.estimation.step import Step, compiled
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.inertia import check_centres
@@ -44,15 +45,19 @@ class Pattern(NamedTuple):
     contacts: ContactSet
     parameters: Array
     step: Step
-    faults: Faults | None = None
+    gaps: Gaps | None = None
     """None: nothing is missing."""
-    sound: bytes = b''
-    """Of such faults, the result of `soundness`."""
+    unsound: Unsound = ()
+    """Numbers that are missing."""
 
     def is_for(self, assumed: bytes, contacts: ContactSet, parameters: Array) -> bool:
         """Return true if the step may serve."""
         same = contacts is self.contacts and parameters is self.parameters
         return same and assumed == self.assumed
+
+    def still_lacks(self, arrays: Sequence[Array]) -> bool:
+        """Return true if the numbers that were missing are missing in the same way, mostly NaN."""
+        return all(arrays[k].take(places).tobytes() == kept for k, places, kept in self.unsound)
 
 
 class WrenchEstimator:
@@ -193,7 +198,7 @@ class WrenchEstimator:
         step, sample, ft_wrenches = self.prepare(sample, contacts)
         dynamics = step.plan.dynamics
         return step, step.solve(
-            sample.stamp_ns, dynamics.tau, dynamics.poses, dynamics.jacobian, ft_wrenches
+            sample.stamp_ns, dynamics.tau, dynamics.poses, dynamics.axes, ft_wrenches
         )
 
     def batch(
@@ -211,15 +216,16 @@ class WrenchEstimator:
         for flags, rows in alike(*find_faults(samples, measured, self.motion, self._between)):
             faults, n = Faults(*flags), -1
             plan = self._cache.get(faults, given).plan
+            gaps = Gaps(faults, plan.motion)
             for start in range(0, max(1, len(rows)), CHUNK):
                 taken = rows[start : start + CHUNK]
-                chunk = without_faults(samples.take(taken), faults, plan.motion)
+                chunk, wrenches = gaps.fill(samples.take(taken), measured[taken])
                 if len(chunk) != n:
                     n = len(chunk)
                     step = Step(plan, self.rank_tolerance, (n,))
                     step.place(given.contacts)
                 results = plan.dynamics.run_many(chunk)
-                part = step.solve(chunk.stamp_ns, *results, _without(faults, measured[taken]))
+                part = step.solve(chunk.stamp_ns, *results, wrenches)
                 for name, values in part._asdict().items():
                     if name != 'contacts':
                         if name not in found:
@@ -254,28 +260,32 @@ class WrenchEstimator:
         self, sample: Sample, measured: Array, key: tuple[bytes, ContactSet, Array]
     ) -> tuple[Step, Sample, Array]:
         """Run the step that fits a sample; the next one mostly has the same pattern."""
-        last, whole = self._last, sample
-        sound = b'' if last.faults is None else soundness(sample, measured)
-        if not last.is_for(*key) or sound != last.sound:
+        last = self._last
+        if not last.is_for(*key) or (
+            last.unsound and not last.still_lacks((*sample[1:7], measured))
+        ):
             last = Pattern(*key, self._cache.faultless(*key[:2]))
-        step, faults = last.step, last.faults
-        # `batch` may have moved the contacts since.
-        step.place(key[1].contacts)
-        if faults is None:
-            self._last = last
-            if not self._is_plain:
-                # Missing numbers spread to the forces.
-                with np.errstate(over='ignore', invalid='ignore'):
-                    whole = self.motion.nominal.complete(sample)
-            step.plan.dynamics.run(whole)
-            if not _is_faulty(step.plan, whole, measured):
-                return step, whole, measured
+        whole, wrenches = self._run(last, sample, measured)
+        if _is_faulty(last.step.plan, whole, wrenches):
             faults = find_faults(sample, measured, self.motion, self._between)
-            step = self._cache.get(faults, key[1])
-            self._last = Pattern(*key, step, faults, soundness(sample, measured))
-        whole = without_faults(sample, faults, step.plan.motion)
-        step.plan.dynamics.run(whole)
-        return step, whole, _without(faults, measured)
+            step, missing = self._cache.get(faults, key[1]), unsound((*sample[1:7], measured))
+            last = Pattern(*key, step, Gaps(faults, step.plan.motion), missing)
+            whole, wrenches = self._run(last, sample, measured)
+        self._last = last
+        return last.step, whole, wrenches
+
+    def _run(self, pattern: Pattern, sample: Sample, measured: Array) -> tuple[Sample, Array]:
+        """Run the dynamics of a step for a sample; return it and its wrenches without gaps."""
+        # `batch` may have moved the contacts since.
+        pattern.step.place(pattern.contacts.contacts)
+        if pattern.gaps is not None:
+            sample, measured = pattern.gaps.fill(sample, measured)
+        elif not self._is_plain:
+            # Missing numbers spread to the forces.
+            with np.errstate(over='ignore', invalid='ignore'):
+                sample = self.motion.nominal.complete(sample)
+        pattern.step.plan.dynamics.run(sample)
+        return sample, measured
 
     def with_touches(self, touches: Iterable[Contact]) -> ContactSet:
         """
@@ -296,12 +306,8 @@ class WrenchEstimator:
 
 def _is_faulty(plan: Plan, sample: Sample, ft_wrenches: Array) -> bool:
     """Return true if something that was used may be NaN, infinite or absurd."""
-    tau, q, y = plan.dynamics.tau, sample.positions, ft_wrenches.ravel()
-    with np.errstate(over='ignore', invalid='ignore'):
-        size = tau.dot(tau) + q.dot(q) + y.dot(y)
-    return not bool(size < ABSURD**2)
-
-
-def _without(faults: Faults, ft_wrenches: Array) -> Array:
-    """Return FT wrenches (..., n_fts, 6) with zeros for the sensors that are missing."""
-    return np.where(faults.fts[:, None], 0.0, ft_wrenches)
+    tau, q, y = plan.dynamics.tau, sample.positions, ft_wrenches
+    if compiled is not None:
+        return not compiled.square(tau, np.ascontiguousarray(q, dtype=np.float64), y) < ABSURD**2
+    # Unlike `dot`, `vdot` does not warn of an overflow; nor do Python's own floats.
+    return not sum([float(np.vdot(part, part)) for part in (tau, q, y)]) < ABSURD**2

@@ -122,7 +122,7 @@ class FtCalibration:
 
         """
         wrenches = raw if self._plain else (self.matrices @ raw[..., None])[..., 0]
-        found: Array = wrenches - self.offsets
+        found = np.subtract(wrenches, self.offsets, order='C', dtype=np.float64)
         if not self.is_thermal:
             return found
         given = np.full(raw.shape[:-1], np.nan) if temperatures is None else temperatures

@@ -178,7 +178,7 @@ class Sensitivities:
             [dynamics.tau[dynamics.forest.top_rows], readings * self._directions]
         )
         terms = np.matmul(local[:, None], to_root[: len(local)])[:, 0]
-        axes = dynamics.jacobian.T
+        axes = dynamics.axes
         turn = np.zeros((6, len(axes), 6))
         turn[:3, :, :3] = turn[3:, :, 3:] = cross_matrix(axes[:, 3:]).swapaxes(0, 1)
         turn[:3, :, 3:] = cross_matrix(axes[:, :3]).swapaxes(0, 1)
