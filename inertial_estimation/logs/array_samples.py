@@ -33,7 +33,7 @@ from inertial_estimation.signals.joint_stream import (
     JointStreams,
 )
 from inertial_estimation.signals.message_blocks import Block, read_blocks
-from inertial_estimation.signals.router import CONTACTS, NOTHING, Router, Source, misfit
+from inertial_estimation.signals.router import CONTACTS, NOTHING, Source, misfit
 from inertial_estimation.signals.savitzky_golay import CUBIC, QUINTIC
 from inertial_estimation.signals.sensor_stream import MAX_INTERVALS
 from inertial_estimation.signals.stream import MAX_QUEUE
@@ -48,6 +48,8 @@ HELD_NS = 1_000_000_000
 """For which readings wait for others with earlier stamps [ns]."""
 
 States = NDArray[np.uint8]
+ABSENT = {'accelerometer': slice(3), 'gyroscope': slice(3, 6)}
+"""Numbers of a reading that are ignored, by what an IMU measures."""
 
 
 class Irregular(Exception):
@@ -55,7 +57,7 @@ class Irregular(Exception):
 
 
 class _Stream:
-    """Messages of one stream at the samples: of equal stamps the first, pieces (stamps, ...)."""
+    """Messages of one stream at the samples: of equal stamps the first, none up to zero."""
 
     def __init__(self, pieces: list[tuple[Any, ...]], width: int) -> None:
         self.stamps, self.order = np.zeros((2, 0), dtype=np.int64)
@@ -64,9 +66,9 @@ class _Stream:
             stamps, order, values = (np.concatenate(part) for part in zip(*pieces, strict=True))
             pieces.clear()
             rows: Indices | slice = slice(None)
-            if not (np.diff(stamps) > 0).all():
+            if not (np.diff(stamps, prepend=0) > 0).all():
                 rows = np.argsort(stamps, kind='stable')
-                rows = rows[np.diff(stamps[rows], prepend=-1) > 0]
+                rows = rows[np.diff(np.maximum(stamps[rows], 0), prepend=0) > 0]
             self.stamps, self.order, self.values = stamps[rows], order[rows], values[rows]
             n = len(stamps)
         self._counts: dict[str, Any] = {'refused': n - len(self.stamps)}
@@ -139,7 +141,9 @@ class _Stream:
 class ArraySamples:
     """Collects the readings of a log in pieces, and makes its samples."""
 
-    def __init__(self, router: Router, robot: Robot, settings: EstimatorSettings) -> None:
+    def __init__(
+        self, robot: Robot, settings: EstimatorSettings, sources: Sequence[Source] = ()
+    ) -> None:
         used, fts = settings.filter, robot.ft_sensors
         if (
             used.kind == 'kalman' or used.delay or used.smooth_readings
@@ -147,7 +151,7 @@ class ArraySamples:
             or not set(robot.joint_names) - set(settings.joint_states.assumed)
         ):  # fmt: skip
             raise Irregular
-        self._router, self._robot, self._settings = router, robot, settings
+        self._robot, self._settings, self._sources = robot, settings, sources
         self._joints = JointStreams(robot.joint_names, settings)
         self._assumed = self._joints.at(0)
         self._leading = set[str]()
@@ -155,13 +159,13 @@ class ArraySamples:
         self._pieces: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
         self._contacts: list[tuple[int, int, str, Array]] = []
         self._newest_ns = self._newest_joints_ns = 0
-        self._late = {source.name: [0, 0] for source in router.sources[:-1]}
+        self._late = {source.name: [0, 0] for source in sources[:-1]}
         self._origins: list[tuple[int, int]] = []
 
     def add(self, messages: Mapping[str, tuple[list[bytes], list[int]]]) -> None:
         """Take a piece of a log: messages of each topic, and their places in the log."""
         found: list[tuple[Source, Stamps, Indices]] = []
-        for source in self._router.sources:
+        for source in self._sources:
             data, places = messages.get(source.topic, ([], []))
             if (blocks := read_blocks(source, data)) is None:
                 raise Irregular
@@ -174,6 +178,32 @@ class ArraySamples:
                 self._origins.append((first, first - source.offset_ns))
             found.append((source, stamps, order))
         self._check_order(found)
+
+    def add_table(self, rows: SampleBatch) -> None:
+        """Take a table whose rows are messages of all streams at once."""
+        stamps, n = rows.stamp_ns, len(rows)
+        known = stamps > 0
+        if not known.any() or stamps[0] < 0 or (np.diff(stamps) < 0).any():
+            raise Irregular
+        order, given = np.arange(n), self._settings
+        imus = np.concatenate([rows.angular_velocities, rows.proper_accelerations], axis=2)
+        for kind, sensors, readings in (
+            ('ft', self._robot.ft_sensors, rows.ft_readings), ('imu', self._robot.imus, imus),
+        ):  # fmt: skip
+            for k, sensor in enumerate(sensors):
+                one = given.ft_of(sensor.name) if kind == 'ft' else given.imu_of(sensor.name)
+                own = np.where(known, stamps + round(1e9 * one.time_offset), 0)
+                self._pieces[kind, k].append((own, order, readings[:, k]))
+        layout, first = self._joints.layout(0, self._robot.joint_names), int(known.argmax())
+        if layout.part is None:
+            raise Irregular
+        self._leading.add(layout.part.name)
+        efforts = np.full_like(rows.positions, np.nan) if rows.efforts is None else rows.efforts
+        values = np.stack([rows.positions, rows.velocities, efforts], axis=1)[first:]
+        values = values[:, :, layout.columns]
+        self._pieces[layout.part].append((stamps[first:], order[first:], values))
+        if self._robot.ft_sensors:
+            self._origins.append((int(stamps[first]), int(stamps[first])))
 
     def _keep(self, source: Source, block: Block, stamps: Stamps, order: Indices) -> None:
         """Keep the readings of a block."""
@@ -201,9 +231,7 @@ class ArraySamples:
             if count := int(nothing.all(axis=1).sum()):
                 source.note(NOTHING, count)
             values = np.concatenate([values[:, 13:16], values[:, 25:28]], axis=1)
-            measures = self._robot.imus[source.index].measures
-            values[nothing[:, 0] | (measures == 'accelerometer'), :3] = np.nan
-            values[nothing[:, 1] | (measures == 'gyroscope'), 3:] = np.nan
+            values[nothing[:, 0], :3] = values[nothing[:, 1], 3:] = np.nan
         elif kind in CONTACTS:
             found = zip(stamps.tolist(), order.tolist(), values, strict=True)
             self._contacts += [(ns, at, block.texts[0], point) for ns, at, point in found]
@@ -339,6 +367,8 @@ class ArraySamples:
         limit_ns = round(1e9 * settings.frozen_after)
         for index, (name, given, measures) in enumerate(sensors):
             stream = _Stream(self._pieces[kind, index], 6)
+            if measures in ABSENT:
+                stream.values[:, ABSENT[measures]] = np.nan
             stream.place(instants, given.max_age)
             since, judged = _unchanged_since(stream.values), _judged(stream.values, measures)
             frozen = (limit_ns > 0) & (stream.stamps - stream.stamps[since] >= limit_ns)
