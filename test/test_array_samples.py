@@ -13,7 +13,6 @@ from bag_messages import JOINT_STATE, imu, joint_state, point, sent, wrench, wri
 from robots import nested_humanoid_urdf
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.logs import array_samples
 from inertial_estimation.logs.array_samples import ArraySamples, Irregular
 from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.bag_samples import Bag
@@ -21,7 +20,7 @@ from inertial_estimation.logs.log import no_progress
 from inertial_estimation.logs.open_log import by_rows, open_log
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch
-from inertial_estimation.signals import stream
+from inertial_estimation.signals import batch_stream, stream
 
 START = 1_700_000_000_000_000_000
 MS = 1_000_000
@@ -113,7 +112,7 @@ def test_arrays_are_the_samples_of_the_assembler(
     rng = np.random.default_rng(seed)
     if seed % 3 == 0:
         # Readings are lost where joint states stay away for longer than this.
-        for module in (stream, array_samples):
+        for module in (stream, batch_stream):
             monkeypatch.setattr(module, 'MAX_QUEUE', 8)
     robot_settings = {
         **SETTINGS,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import compress
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -159,17 +160,17 @@ class InternalWrenches:
         if not np.array_equal(sample.stamp_ns, estimate.stamp_ns):
             raise ModelError('the estimate is of another sample: their stamps differ')
         stays = np.atleast_2d((estimate.contact_quality & GONE) == 0)
-        many = isinstance(sample, SampleBatch)
+        samples: Any = sample if isinstance(sample, SampleBatch) else [sample]
         found = np.empty((len(stays), len(self._names), 6))
         for (present,), rows in alike(stays):
             # One set for all of its samples: the estimator knows it by its identity.
             contacts = ContactSet.reported(compress(estimate.contacts, present.tolist()))
             for i in rows.tolist():
-                step = self._estimator.step(sample[i] if many else sample, contacts)[0]
+                step = self._estimator.step(samples[i], contacts)[0]
                 if step.plan not in self._sums:
                     self._sums[step.plan] = _Sums(self._estimator.robot, step.plan)
                 found[i] = self._sums[step.plan].of(step)[kind]
-        return found if many else found[0]
+        return found if isinstance(sample, SampleBatch) else found[0]
 
 
 def build_internal_wrenches(

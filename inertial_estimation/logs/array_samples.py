@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,7 @@ from inertial_estimation.logs.log import Log, Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.sample import SensorState as State
-from inertial_estimation.signals.batch_filter import differentiate
-from inertial_estimation.signals.derivatives import smoother
+from inertial_estimation.signals.batch_stream import BatchStream, Clock
 from inertial_estimation.signals.joint_stream import (
     EFFORT,
     POSITION,
@@ -36,9 +35,7 @@ from inertial_estimation.signals.joint_stream import (
 )
 from inertial_estimation.signals.message_blocks import Block, read_blocks
 from inertial_estimation.signals.router import CONTACTS, NOTHING, Source, misfit
-from inertial_estimation.signals.savitzky_golay import CUBIC, QUINTIC
 from inertial_estimation.signals.sensor_stream import MAX_INTERVALS
-from inertial_estimation.signals.stream import MAX_QUEUE
 from inertial_estimation.signals.stream_statistics import (
     AssemblerStatistics,
     FrozenInterval,
@@ -54,137 +51,8 @@ ABSENT = {'accelerometer': slice(3), 'gyroscope': slice(3, 6)}
 """Numbers of a reading that are ignored, by what an IMU measures."""
 
 
-class _Clock(NamedTuple):
-    """Joint states that trigger, and the samples that they make."""
-
-    triggers: Stamps
-    samples: Indices
-    """Row of the trigger of each sample."""
-    instants: Stamps
-    """Of each sample, its trigger or ``filter.delay`` before it [ns]."""
-
-
 class Irregular(Exception):
     """The log needs the assembler, message by message."""
-
-
-class _Stream:
-    """Messages of one stream at the samples: of equal stamps the first, none up to zero."""
-
-    def __init__(self, pieces: list[tuple[Any, ...]], width: int) -> None:
-        self.stamps, self.order = np.zeros((2, 0), dtype=np.int64)
-        self.values, n = np.zeros((0, width)), 0
-        if pieces:
-            stamps, order, values = (np.concatenate(part) for part in zip(*pieces, strict=True))
-            pieces.clear()
-            rows: Indices | slice = slice(None)
-            if not (np.diff(stamps, prepend=0) > 0).all():
-                rows = np.argsort(stamps, kind='stable')
-                rows = rows[np.diff(np.maximum(stamps[rows], 0), prepend=0) > 0]
-            self.stamps, self.order, self.values = stamps[rows], order[rows], values[rows]
-            n = len(stamps)
-        self._counts: dict[str, Any] = {'refused': n - len(self.stamps)}
-
-    def feed(self, triggers: Stamps, fed: Indices | None = None) -> None:
-        """Find the newest message at each trigger, -1 for none, and those that are not lost."""
-        if fed is None:
-            fed = np.searchsorted(self.stamps, triggers, side='right') - 1
-        rows = np.arange(len(self.stamps))
-        ends = np.append(fed, len(rows) - 1)
-        kept = ends[np.searchsorted(fed, rows)] - rows < MAX_QUEUE
-        self.newest_fed, self.kept = fed, np.flatnonzero(kept)
-        self.is_fed: Mask = kept & (rows <= fed[-1])
-        """Messages that reach a sample or its filter."""
-        self._counts['dropped'] = len(rows) - len(self.kept)
-
-    def place(self, clock: _Clock, max_age: float) -> None:
-        """Set the messages around each sample, and its `states` by their ages."""
-        self.fed, self._instants = self.newest_fed[clock.samples], clock.instants
-        self.newest, self._after = self.fed, None
-        stamps = np.append(self.stamps, 0)
-        if (clock.instants < clock.triggers[clock.samples]).any():
-            places = np.searchsorted(self.stamps[self.kept], clock.instants, side='right')
-            around = np.concatenate([[-1], self.kept, [len(self.stamps)]])
-            self.newest, after = around[places], around[places + 1]
-            between = (after <= self.fed) & (self.newest >= 0)
-            between &= stamps[self.newest] != clock.instants
-            self._after = after[between], np.flatnonzero(between)
-        ages = clock.instants - stamps[self.newest]
-        stale = np.where(ages > round(1e9 * max_age), State.STALE, State.FRESH)
-        self.states = np.where(self.newest < 0, State.ABSENT, stale).astype(np.uint8)
-        if self.newest[-1] >= 0:
-            self._counts['age'] = 1e-9 * int(ages[-1])
-
-    def at(self, values: Array, samples: Mask) -> Array:
-        """Return values of the messages (n, m) at some of the samples, interpolated."""
-        found: Array = values[self.newest[samples]]
-        if self._after is not None:
-            after, rows = self._after
-            after, rows = after[samples[rows]], rows[samples[rows]]
-            start = self.stamps[self.newest[rows]]
-            share = (self._instants[rows] - start) / (self.stamps[after] - start)
-            into = (np.cumsum(samples) - 1)[rows]
-            found[into] += share[:, None] * (values[after] - found[into])
-        return found
-
-    def statistics(self, **counts: Any) -> StreamStatistics:
-        """Return the counters of the stream."""
-        found = StreamStatistics(received=len(self.stamps), **self._counts, **counts)
-        if len(self.stamps):
-            found.last_stamp_ns = int(self.stamps[-1])
-            found.longest_gap = 1e-9 * int(np.diff(self.stamps).max(initial=0))
-            if span := 1e-9 * int(self.stamps[-1] - self.stamps[0]):
-                found.rate = (len(self.stamps) - 1) / span
-        return found
-
-    def derive(
-        self,
-        values: Array,
-        settings: EstimatorSettings,
-        frozen: Mask,
-        used: Mask,
-        derivatives: slice = slice(1, 3),
-        *,
-        each: bool = False,
-    ) -> Array:
-        """
-        Return derivatives at the samples, (n_derivatives, n_samples, m), and set `ready`.
-
-        values (n, m); frozen (n,): messages that reset the filter; used (n_samples,): samples
-        that ask for its derivatives; each: all of these count that lack them, not their instants.
-        """
-        given, fed = settings.filter, self.is_fed & ~frozen
-        resets = np.cumsum(frozen & self.is_fed)
-        segment, stamps = resets[fed], self.stamps[fed]
-        signals, n = values if fed.all() else values[fed], len(stamps)
-        order = QUINTIC if given.kind == 'quintic' else CUBIC
-        # The last row stands for messages that are not filtered.
-        index = np.append(np.where(fed, np.cumsum(fed) - 1, n), n)
-        rows = index[self.fed]
-        known = rows < n
-        instants = np.minimum(self._instants, np.append(self.stamps, 0)[self.fed])
-        found, ready = differentiate(
-            stamps, signals, np.searchsorted(segment, segment), given.window, order,
-            rows[known], instants[known], derivatives,
-        )  # fmt: skip
-        ready = np.append(ready, False)
-        self.ready: Mask = ready[rows]
-        lacking = instants[used & ~self.ready]
-        self._counts['unfiltered'] = len(lacking if each else np.unique(lacking))
-        newest = self.newest_fed[-1]
-        if not ready[index[newest]]:
-            one, begin = smoother(settings, values.shape[1]), n
-            if begin and newest >= 0:
-                recent = np.searchsorted(stamps, stamps[-1] - round(2e9 * given.window))
-                begin = max(recent, np.searchsorted(segment, resets[newest]))
-            for stamp, signal in zip(stamps[begin:].tolist(), signals[begin:], strict=True):
-                one.append(stamp, signal)
-            self._counts['filter_lack'] = one.lack
-        if known.all():
-            return found
-        derived = np.full((len(found), len(rows), values.shape[1]), np.nan)
-        derived[:, known] = found
-        return derived
 
 
 class ArraySamples:
@@ -234,15 +102,14 @@ class ArraySamples:
         known = stamps > 0
         if not known.any() or stamps[0] < 0 or (np.diff(stamps) < 0).any():
             raise Irregular
-        order, given = np.arange(n), self._settings
-        imus = np.concatenate([rows.angular_velocities, rows.proper_accelerations], axis=2)
-        for kind, sensors, readings in (
-            ('ft', self._robot.ft_sensors, rows.ft_readings), ('imu', self._robot.imus, imus),
-        ):  # fmt: skip
-            for k, sensor in enumerate(sensors):
-                one = given.ft_of(sensor.name) if kind == 'ft' else given.imu_of(sensor.name)
-                own = np.where(known, stamps + round(1e9 * one.time_offset), 0)
-                self._pieces[kind, k].append((own, order, readings[:, k]))
+        order, given, robot = np.arange(n), self._settings, self._robot
+        fts = [('ft', k, given.ft_of(one.name)) for k, one in enumerate(robot.ft_sensors)]
+        imus = [('imu', k, given.imu_of(one.name)) for k, one in enumerate(robot.imus)]
+        motions = np.concatenate([rows.angular_velocities, rows.proper_accelerations], axis=2)
+        for kind, k, sensor in (*fts, *imus):
+            own = np.where(known, stamps + round(1e9 * sensor.time_offset), 0)
+            readings = rows.ft_readings if kind == 'ft' else motions
+            self._pieces[kind, k].append((own, order, readings[:, k]))
         layout, first = self._joints.layout(0, self._robot.joint_names), int(known.argmax())
         if layout.part is None:
             raise Irregular
@@ -304,7 +171,7 @@ class ArraySamples:
 
     def log(self) -> Log:
         """Return the log of all pieces."""
-        parts = [(part, _Stream(self._pieces.pop(part), 0)) for part in self._joints.parts]
+        parts = [(part, BatchStream(self._pieces.pop(part), 0)) for part in self._joints.parts]
         parts.sort(key=lambda one: (one[1].stamps[0], one[1].order[0]))
         rows = [row for part, _ in parts for row in part.joint_rows.tolist()]
         leading = [one for one in parts if one[0].name in self._leading]
@@ -341,7 +208,7 @@ class ArraySamples:
         )
 
     def _triggers(
-        self, leading: Sequence[tuple[JointPart, _Stream]]
+        self, leading: Sequence[tuple[JointPart, BatchStream]]
     ) -> tuple[Stamps, Indices, dict[str, Indices]]:
         """Return the joint states that trigger, the part of each, and the newest of all parts."""
         if not leading:
@@ -359,12 +226,12 @@ class ArraySamples:
         )
 
     def _clock(
-        self, triggers: Stamps, leading: Sequence[tuple[JointPart, _Stream]], owners: Indices
-    ) -> _Clock:
+        self, triggers: Stamps, leading: Sequence[tuple[JointPart, BatchStream]], owners: Indices
+    ) -> Clock:
         """Return the samples of the triggers, as `JointPart.next_instant`."""
         delay_ns = round(1e9 * self._settings.filter.delay)
         if not delay_ns:
-            return _Clock(triggers, np.arange(len(triggers)), triggers)
+            return Clock(triggers, np.arange(len(triggers)), triggers)
         stamps = [one.stamps[one.kept].tolist() for _, one in leading]
         last, samples, instants = 0, [], []
         for row, (trigger, owner) in enumerate(zip(triggers.tolist(), owners.tolist())):
@@ -374,7 +241,7 @@ class ArraySamples:
                 last = own[begin if end - begin <= 1 + WAITING else end - 1]
                 samples.append(row)
                 instants.append(last)
-        return _Clock(triggers, np.array(samples, dtype=np.intp), np.array(instants, np.int64))
+        return Clock(triggers, np.array(samples, dtype=np.intp), np.array(instants, np.int64))
 
     def _leads(self, stamps: Stamps, owners: Indices, firsts: Sequence[int]) -> Indices:
         """Return the messages that hold the lead joint, as `SampleAssembler.push_joints`."""
@@ -389,7 +256,7 @@ class ArraySamples:
         return np.array(taken, dtype=np.intp)
 
     def _at_joints(
-        self, parts: Sequence[tuple[JointPart, _Stream]]
+        self, parts: Sequence[tuple[JointPart, BatchStream]]
     ) -> tuple[Array, States, dict[str, StreamStatistics]]:
         """Return the values of all joints (4, n, n_joints), their states, and the counters."""
         n, given, filter_ = (
@@ -438,7 +305,7 @@ class ArraySamples:
         return block, states, statistics
 
     def _at_sensors(
-        self, kind: str, clock: _Clock
+        self, kind: str, clock: Clock
     ) -> tuple[dict[str, StreamStatistics], Array, States]:
         """Return counters, readings (n, n_fts, 6) or (n, n_imus, 9), and states of sensors."""
         settings, statistics = self._settings, {}
@@ -453,7 +320,7 @@ class ArraySamples:
         states = np.empty(readings.shape[:2], dtype=np.uint8)
         limit_ns, smooth = round(1e9 * settings.frozen_after), settings.filter.smooth_readings
         for index, (name, given, measures) in enumerate(sensors):
-            stream = _Stream(self._pieces[kind, index], 6)
+            stream = BatchStream(self._pieces[kind, index], 6)
             if measures in ABSENT:
                 stream.values[:, ABSENT[measures]] = np.nan
             stream.feed(clock.triggers)
@@ -493,7 +360,7 @@ class ArraySamples:
             states[:, index] = code
         return statistics, readings, states
 
-    def _touches(self, clock: _Clock) -> Touches:
+    def _touches(self, clock: Clock) -> Touches:
         """Return the contacts at each sample."""
         stream, present = ContactStream(self._robot, self._settings), []
         waiting = sorted(self._contacts, key=lambda one: one[:2], reverse=True)
