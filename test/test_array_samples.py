@@ -13,14 +13,14 @@ from bag_messages import JOINT_STATE, imu, joint_state, point, sent, wrench, wri
 from robots import nested_humanoid_urdf
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.logs import array_samples
-from inertial_estimation.logs.array_samples import Irregular
+from inertial_estimation.logs.array_samples import ArraySamples, Irregular
 from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.bag_samples import Bag
 from inertial_estimation.logs.log import no_progress
-from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.logs.open_log import by_rows, open_log
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.signals import stream
+from inertial_estimation.sample import SampleBatch
+from inertial_estimation.signals import batch_stream, stream
 
 START = 1_700_000_000_000_000_000
 MS = 1_000_000
@@ -102,20 +102,28 @@ def read_both(tmp_path, messages, settings, robot):
         return bag.read_arrays(), bag.read_messages()
 
 
-@pytest.mark.filterwarnings('ignore:invalid value encountered in matmul')
+@pytest.mark.filterwarnings('ignore:invalid value encountered')
 @pytest.mark.parametrize('seed', range(4))
 @pytest.mark.parametrize('topics', LAYOUTS)
-def test_arrays_are_the_samples_of_the_assembler(tmp_path, monkeypatch, topics, seed):
+@pytest.mark.parametrize(('delay', 'smooth'), [(0.0, False), (0.05, True), (0.03, False)])
+def test_arrays_are_the_samples_of_the_assembler(
+    tmp_path, monkeypatch, topics, seed, delay, smooth
+):
     rng = np.random.default_rng(seed)
     if seed % 3 == 0:
         # Readings are lost where joint states stay away for longer than this.
-        for module in (stream, array_samples):
+        for module in (stream, batch_stream):
             monkeypatch.setattr(module, 'MAX_QUEUE', 8)
     robot_settings = {
         **SETTINGS,
         'joint_states.topics': ['/joint_states', '/more'][: 1 + (topics == 'two topics')],
         'joint_states.velocity_source': ('filter', 'message')[seed % 2],
-        'filter': {'kind': ('savitzky_golay', 'quintic')[seed // 2 % 2], 'window': 0.1},
+        'filter': {
+            'kind': ('savitzky_golay', 'quintic')[seed // 2 % 2],
+            'window': 0.1,
+            'delay': delay,
+            'smooth_readings': smooth,
+        },
     }
     settings = EstimatorSettings.from_dict(robot_settings)
     robot = build_robot(settings, nested_humanoid_urdf())
@@ -123,6 +131,11 @@ def test_arrays_are_the_samples_of_the_assembler(tmp_path, monkeypatch, topics, 
     jitter_ns = rng.choice([0, 30, 100_000])
     messages = random_messages(rng, robot, jitter_ns, LAYOUTS[topics])
     found, wanted = read_both(tmp_path, messages, settings, robot)
+    assert_same(found, wanted)
+
+
+def assert_same(found, wanted):
+    """Compare the logs of arrays and of messages."""
     for name in wanted.samples.__slots__:
         one, other = getattr(found.samples, name), getattr(wanted.samples, name)
         if other is None or other.dtype != np.float64:
@@ -142,12 +155,34 @@ def test_arrays_are_the_samples_of_the_assembler(tmp_path, monkeypatch, topics, 
     np.testing.assert_array_equal(np.concatenate(found.rates), np.concatenate(wanted.rates))
 
 
+@pytest.mark.filterwarnings('ignore:invalid value encountered')
+@pytest.mark.parametrize('seed', range(4))
+def test_table_in_arrays_is_that_of_its_rows(seed):
+    rng = np.random.default_rng(seed)
+    settings = EstimatorSettings.from_dict({**SETTINGS, 'joint_states.velocity_source': 'filter'})
+    robot = build_robot(settings, nested_humanoid_urdf())
+    n, joints = 300, len(robot.joint_names)
+    stamps = stamps_of(rng, n, 4 * MS, rng.choice([0, 30, 100_000]))
+    if seed % 2:
+        # A clock that begins at zero: its first rows count as without a stamp.
+        stamps -= stamps[0]
+    angles = faulty(rng, np.sin(0.02 * np.arange(n)[:, None] + np.arange(joints)))
+    motion = faulty(rng, rng.normal(0.0, 1.0, (n, 6)))
+    readings = [faulty(rng, rng.normal(0.0, 10.0, (n, 6))) for _ in FTS]
+    samples = SampleBatch(
+        stamps, angles, 0.1 * angles, np.full((n, joints), np.nan), motion[:, None, :3],
+        motion[:, None, 3:], np.full((n, 1, 3), np.nan), np.stack(readings, axis=1),
+        efforts=angles if seed > 1 else None,
+    )  # fmt: skip
+    streams = ArraySamples(robot, settings)
+    streams.add_table(samples)
+    assert_same(streams.log(), by_rows(samples, robot, settings))
+
+
 @pytest.mark.parametrize(
     'change',
     [
         {'filter': {'kind': 'kalman'}},
-        {'filter': {'delay': 0.05}},
-        {'filter': {'smooth_readings': True}},
         'clock set back',
         'joints reported twice',
         'stamp of zero',

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
 
@@ -92,14 +92,14 @@ class WrenchEstimate(NamedTuple):
             axis=-1,
         )
 
-    def at(self, k: int) -> WrenchEstimate:
+    def at(self, k: int | Indices) -> WrenchEstimate:
         """
-        Return the estimate of one sample of a batch.
+        Return the estimate of one sample of a batch, or of some.
 
         Parameters
         ----------
-        k : int
-            Sample.
+        k : int, or ndarray of int
+            Sample, or samples.
 
         Returns
         -------

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import compress
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,6 +18,7 @@ from inertial_estimation.estimation.balance import child_links, masks
 from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.dependence import find_sides, sum_joints
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.faults import alike
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.step import Step
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -157,20 +159,18 @@ class InternalWrenches:
         """Return net wrenches (0), or those through the joints (1), of all links."""
         if not np.array_equal(sample.stamp_ns, estimate.stamp_ns):
             raise ModelError('the estimate is of another sample: their stamps differ')
-        stays = (estimate.contact_quality & GONE) == 0
-        if isinstance(sample, SampleBatch):
-            found = np.empty((len(sample), len(self._names), 6))
-            for i in range(len(sample)):
-                found[i] = self._one(sample[i], estimate, stays[i])[kind]
-            return found
-        return np.asarray(self._one(sample, estimate, stays)[kind])
-
-    def _one(self, sample: Sample, estimate: WrenchEstimate, stays: Array) -> Array:
-        contacts = ContactSet.reported(compress(estimate.contacts, stays.tolist()))
-        step = self._estimator.step(sample, contacts)[0]
-        if step.plan not in self._sums:
-            self._sums[step.plan] = _Sums(self._estimator.robot, step.plan)
-        return self._sums[step.plan].of(step)
+        stays = np.atleast_2d((estimate.contact_quality & GONE) == 0)
+        samples: Any = sample if isinstance(sample, SampleBatch) else [sample]
+        found = np.empty((len(stays), len(self._names), 6))
+        for (present,), rows in alike(stays):
+            # One set for all of its samples: the estimator knows it by its identity.
+            contacts = ContactSet.reported(compress(estimate.contacts, present.tolist()))
+            for i in rows.tolist():
+                step = self._estimator.step(samples[i], contacts)[0]
+                if step.plan not in self._sums:
+                    self._sums[step.plan] = _Sums(self._estimator.robot, step.plan)
+                found[i] = self._sums[step.plan].of(step)[kind]
+        return found if isinstance(sample, SampleBatch) else found[0]
 
 
 def build_internal_wrenches(

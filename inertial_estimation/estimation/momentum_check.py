@@ -20,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.model.pinocchio_model import (
     free_floating_model,
@@ -32,6 +33,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import compose, cross, cross_matrix, row_pose, to_parent
 from inertial_estimation.sample import Sample
 
+MISSING = np.uint8(Quality.MISSING)
 PERIOD_NS = 20_000_000
 """Between the samples that are looked at: fifty for each period of a motion of 1 Hz."""
 LONGEST_STEP_NS = 50_000_000
@@ -75,6 +77,9 @@ class MomentumCheck:
         self._window: tuple[int, Array] | None = None
         self._last: tuple[int, Array] = 0, np.zeros(6)
         self._impulse = np.zeros(6)
+        self._contacts: tuple[Contact, ...] | None = None
+        self._at: tuple[Indices, Array] = np.empty(0, dtype=np.intp), np.empty((0, 4, 3))
+        """Joint of the model that carries each contact and submodel, and its row pose there."""
 
     def set_parameters(self, parameters: Array) -> None:
         """
@@ -165,8 +170,8 @@ class MomentumCheck:
 
     def _find_source(self, sample: Sample, estimate: WrenchEstimate) -> int:
         """Return the first IMU in use with both readings, 0 with a fixed frame; -1: none."""
-        flags = np.concatenate([estimate.submodel_quality, estimate.contact_quality])
-        if (flags & Quality.MISSING).any():
+        flags = estimate.submodel_quality, estimate.contact_quality
+        if any((own & MISSING).any() for own in flags):
             return -1
         if self._robot.fixed_frame:
             return 0
@@ -180,14 +185,16 @@ class MomentumCheck:
         robot, proper = self._robot, -self._robot.gravity
         if not robot.fixed_frame:
             proper = sample.proper_accelerations[self._source]
-        places = [robot.frame(contact.frame) for contact in estimate.contacts]
-        places += [(submodel.root, np.eye(4)) for submodel in robot.submodels]
-        links = [link for link, _ in places]
-        local = row_pose(self._J_H_L[links] @ np.array([H for _, H in places]))
-        frames = compose(self._poses[self._joint_of[links]], local)
+        if estimate.contacts is not self._contacts:
+            places = [robot.frame(contact.frame) for contact in estimate.contacts]
+            places += [(submodel.root, np.eye(4)) for submodel in robot.submodels]
+            links = [link for link, _ in places]
+            local = row_pose(self._J_H_L[links] @ np.array([H for _, H in places]))
+            self._contacts, self._at = estimate.contacts, (self._joint_of[links], local)
+        frames = compose(self._poses[self._at[0]], self._at[1])
         rows = np.concatenate([estimate.wrenches, estimate.residuals])
         # NaN are contacts that gave way and submodels that merged: their rows are empty.
-        pairs = np.nan_to_num(rows).reshape(-1, 2, 3)
+        pairs = np.where(np.isnan(rows), 0.0, rows).reshape(-1, 2, 3)
         arms = cross_matrix(frames[:, 3] - self._data.com[0])
         rate = (to_parent(frames, pairs, arms).sum(axis=0) @ R).reshape(6)
         rate[:3] -= robot.mass * proper

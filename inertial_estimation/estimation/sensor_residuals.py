@@ -167,11 +167,14 @@ def _predicted_ft(
     readings[:, k] = np.nan
     without = replace(samples, ft_readings=readings)
     estimate = estimator.batch(without, contacts)
-    through = InternalWrenches(estimator).of(without, estimate, [sensor.joint])[:, 0]
+    known = np.flatnonzero(_is_known(estimator, estimate, k))
+    predicted = np.full((len(samples), 6), np.nan)
+    through = InternalWrenches(estimator).of(
+        without.take(known), estimate.at(known), [sensor.joint]
+    )
     S_Xf_L = wrench_transform(inverse_pose(sensor.child_H_sensor))
-    predicted = -sensor.direction * through @ S_Xf_L.T
-    predicted[~_is_known(estimator, estimate, k)] = np.nan
-    return np.asarray(predicted)
+    predicted[known] = -sensor.direction * through[:, 0] @ S_Xf_L.T
+    return predicted
 
 
 def _is_known(estimator: WrenchEstimator, estimate: WrenchEstimate, k: int) -> Mask:

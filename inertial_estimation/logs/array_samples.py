@@ -8,6 +8,7 @@ Stamps may jitter, come in any order within `HELD_NS`, and stop; the clock may n
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,20 +24,18 @@ from inertial_estimation.logs.log import Log, Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.sample import SensorState as State
-from inertial_estimation.signals.batch_filter import differentiate
-from inertial_estimation.signals.derivatives import smoother
+from inertial_estimation.signals.batch_stream import BatchStream, Clock
 from inertial_estimation.signals.joint_stream import (
     EFFORT,
     POSITION,
     VELOCITY,
+    WAITING,
     JointPart,
     JointStreams,
 )
 from inertial_estimation.signals.message_blocks import Block, read_blocks
-from inertial_estimation.signals.router import CONTACTS, NOTHING, Router, Source, misfit
-from inertial_estimation.signals.savitzky_golay import CUBIC, QUINTIC
+from inertial_estimation.signals.router import CONTACTS, NOTHING, Source, misfit
 from inertial_estimation.signals.sensor_stream import MAX_INTERVALS
-from inertial_estimation.signals.stream import MAX_QUEUE
 from inertial_estimation.signals.stream_statistics import (
     AssemblerStatistics,
     FrozenInterval,
@@ -48,106 +47,28 @@ HELD_NS = 1_000_000_000
 """For which readings wait for others with earlier stamps [ns]."""
 
 States = NDArray[np.uint8]
+ABSENT = {'accelerometer': slice(3), 'gyroscope': slice(3, 6)}
+"""Numbers of a reading that are ignored, by what an IMU measures."""
 
 
 class Irregular(Exception):
     """The log needs the assembler, message by message."""
 
 
-class _Stream:
-    """Messages of one stream at the samples: of equal stamps the first, pieces (stamps, ...)."""
-
-    def __init__(self, pieces: list[tuple[Any, ...]], width: int) -> None:
-        self.stamps, self.order = np.zeros((2, 0), dtype=np.int64)
-        self.values, n = np.zeros((0, width)), 0
-        if pieces:
-            stamps, order, values = (np.concatenate(part) for part in zip(*pieces, strict=True))
-            pieces.clear()
-            rows: Indices | slice = slice(None)
-            if not (np.diff(stamps) > 0).all():
-                rows = np.argsort(stamps, kind='stable')
-                rows = rows[np.diff(stamps[rows], prepend=-1) > 0]
-            self.stamps, self.order, self.values = stamps[rows], order[rows], values[rows]
-            n = len(stamps)
-        self._counts: dict[str, Any] = {'refused': n - len(self.stamps)}
-
-    def place(self, instants: Stamps, max_age: float, newest: Indices | None = None) -> None:
-        """Set `newest`, the message of each sample, -1 for none, and `states` by their ages."""
-        if newest is None:
-            newest = np.searchsorted(self.stamps, instants, side='right') - 1
-        self.newest, rows = newest, np.arange(len(self.stamps))
-        ages = instants - np.append(self.stamps, 0)[newest]
-        stale = np.where(ages > round(1e9 * max_age), State.STALE, State.FRESH)
-        self.states = np.where(newest < 0, State.ABSENT, stale).astype(np.uint8)
-        ends = np.append(newest, len(rows) - 1)
-        kept = ends[np.searchsorted(newest, rows)] - rows < MAX_QUEUE
-        self.fed: Mask = kept & (rows <= newest[-1])
-        """Messages that reach a sample or its filter."""
-        self._counts['dropped'] = int((~kept).sum())
-        if newest[-1] >= 0:
-            self._counts['age'] = 1e-9 * int(ages[-1])
-
-    def statistics(self, **counts: Any) -> StreamStatistics:
-        """Return the counters of the stream."""
-        found = StreamStatistics(received=len(self.stamps), **self._counts, **counts)
-        if len(self.stamps):
-            found.last_stamp_ns = int(self.stamps[-1])
-            found.longest_gap = 1e-9 * int(np.diff(self.stamps).max(initial=0))
-            if span := 1e-9 * int(self.stamps[-1] - self.stamps[0]):
-                found.rate = (len(self.stamps) - 1) / span
-        return found
-
-    def derive(
-        self, values: Array, settings: EstimatorSettings, frozen: Mask, used: Mask
-    ) -> Array:
-        """
-        Return both derivatives at the samples, (2, n_samples, m), and set `ready`.
-
-        values (n, m); frozen (n,): messages that reset the filter; used (n_samples,): samples
-        that ask for its derivatives.
-        """
-        given, fed = settings.filter, self.fed & ~frozen
-        resets = np.cumsum(frozen & self.fed)
-        segment, stamps = resets[fed], self.stamps[fed]
-        signals = values if fed.all() else values[fed]
-        order = QUINTIC if given.kind == 'quintic' else CUBIC
-        found, ready = differentiate(
-            stamps, signals, np.searchsorted(segment, segment), given.window, order
-        )
-        # The last row stands for messages that are not filtered.
-        ready = np.append(ready, False)
-        rows = np.append(np.where(fed, np.cumsum(fed) - 1, len(stamps)), len(stamps))[self.newest]
-        self.ready: Mask = ready[rows]
-        lacking = self.newest[used & ~self.ready]
-        self._counts['unfiltered'] = len(np.unique(lacking))
-        if not self.ready[-1]:
-            one, begin = smoother(settings, values.shape[1]), len(stamps)
-            if begin and self.newest[-1] >= 0:
-                recent = np.searchsorted(stamps, stamps[-1] - round(2e9 * given.window))
-                begin = max(recent, np.searchsorted(segment, resets[self.newest[-1]]))
-            for stamp, signal in zip(stamps[begin:].tolist(), signals[begin:], strict=True):
-                one.append(stamp, signal)
-            self._counts['filter_lack'] = one.lack
-        known = rows < len(stamps)
-        if known.all():
-            return np.take(found, rows, axis=1)
-        derived = np.full((2, len(rows), values.shape[1]), np.nan)
-        derived[:, known] = found[:, rows[known]]
-        return derived
-
-
 class ArraySamples:
     """Collects the readings of a log in pieces, and makes its samples."""
 
-    def __init__(self, router: Router, robot: Robot, settings: EstimatorSettings) -> None:
+    def __init__(
+        self, robot: Robot, settings: EstimatorSettings, sources: Sequence[Source] = ()
+    ) -> None:
         used, fts = settings.filter, robot.ft_sensors
         if (
-            used.kind == 'kalman' or used.delay or used.smooth_readings
+            used.kind == 'kalman'
             or any(settings.ft_of(ft.name).temperature_topic for ft in fts)
             or not set(robot.joint_names) - set(settings.joint_states.assumed)
         ):  # fmt: skip
             raise Irregular
-        self._router, self._robot, self._settings = router, robot, settings
+        self._robot, self._settings, self._sources = robot, settings, sources
         self._joints = JointStreams(robot.joint_names, settings)
         self._assumed = self._joints.at(0)
         self._leading = set[str]()
@@ -155,13 +76,13 @@ class ArraySamples:
         self._pieces: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
         self._contacts: list[tuple[int, int, str, Array]] = []
         self._newest_ns = self._newest_joints_ns = 0
-        self._late = {source.name: [0, 0] for source in router.sources[:-1]}
+        self._late = {source.name: [0, 0] for source in sources[:-1]}
         self._origins: list[tuple[int, int]] = []
 
     def add(self, messages: Mapping[str, tuple[list[bytes], list[int]]]) -> None:
         """Take a piece of a log: messages of each topic, and their places in the log."""
         found: list[tuple[Source, Stamps, Indices]] = []
-        for source in self._router.sources:
+        for source in self._sources:
             data, places = messages.get(source.topic, ([], []))
             if (blocks := read_blocks(source, data)) is None:
                 raise Irregular
@@ -174,6 +95,31 @@ class ArraySamples:
                 self._origins.append((first, first - source.offset_ns))
             found.append((source, stamps, order))
         self._check_order(found)
+
+    def add_table(self, rows: SampleBatch) -> None:
+        """Take a table whose rows are messages of all streams at once."""
+        stamps, n = rows.stamp_ns, len(rows)
+        known = stamps > 0
+        if not known.any() or stamps[0] < 0 or (np.diff(stamps) < 0).any():
+            raise Irregular
+        order, given, robot = np.arange(n), self._settings, self._robot
+        fts = [('ft', k, given.ft_of(one.name)) for k, one in enumerate(robot.ft_sensors)]
+        imus = [('imu', k, given.imu_of(one.name)) for k, one in enumerate(robot.imus)]
+        motions = np.concatenate([rows.angular_velocities, rows.proper_accelerations], axis=2)
+        for kind, k, sensor in (*fts, *imus):
+            own = np.where(known, stamps + round(1e9 * sensor.time_offset), 0)
+            readings = rows.ft_readings if kind == 'ft' else motions
+            self._pieces[kind, k].append((own, order, readings[:, k]))
+        layout, first = self._joints.layout(0, self._robot.joint_names), int(known.argmax())
+        if layout.part is None:
+            raise Irregular
+        self._leading.add(layout.part.name)
+        efforts = np.full_like(rows.positions, np.nan) if rows.efforts is None else rows.efforts
+        values = np.stack([rows.positions, rows.velocities, efforts], axis=1)[first:]
+        values = values[:, :, layout.columns]
+        self._pieces[layout.part].append((stamps[first:], order[first:], values))
+        if self._robot.ft_sensors:
+            self._origins.append((int(stamps[first]), int(stamps[first])))
 
     def _keep(self, source: Source, block: Block, stamps: Stamps, order: Indices) -> None:
         """Keep the readings of a block."""
@@ -201,9 +147,7 @@ class ArraySamples:
             if count := int(nothing.all(axis=1).sum()):
                 source.note(NOTHING, count)
             values = np.concatenate([values[:, 13:16], values[:, 25:28]], axis=1)
-            measures = self._robot.imus[source.index].measures
-            values[nothing[:, 0] | (measures == 'accelerometer'), :3] = np.nan
-            values[nothing[:, 1] | (measures == 'gyroscope'), 3:] = np.nan
+            values[nothing[:, 0], :3] = values[nothing[:, 1], 3:] = np.nan
         elif kind in CONTACTS:
             found = zip(stamps.tolist(), order.tolist(), values, strict=True)
             self._contacts += [(ns, at, block.texts[0], point) for ns, at, point in found]
@@ -227,17 +171,24 @@ class ArraySamples:
 
     def log(self) -> Log:
         """Return the log of all pieces."""
-        parts = [(part, _Stream(self._pieces.pop(part), 0)) for part in self._joints.parts]
+        parts = [(part, BatchStream(self._pieces.pop(part), 0)) for part in self._joints.parts]
         parts.sort(key=lambda one: (one[1].stamps[0], one[1].order[0]))
         rows = [row for part, _ in parts for row in part.joint_rows.tolist()]
-        instants, newest = self._triggers([one for one in parts if one[0].name in self._leading])
-        if not len(instants) or len(set(rows)) < len(rows):
+        leading = [one for one in parts if one[0].name in self._leading]
+        triggers, owners, fed = self._triggers(leading)
+        if not len(triggers) or len(set(rows)) < len(rows):
             raise Irregular
         for part, stream in parts:
-            stream.place(instants, self._settings.joint_states.max_age, newest.get(part.name))
+            stream.feed(triggers, fed.get(part.name))
+        clock = self._clock(triggers, leading, owners)
+        instants = clock.instants
+        if not len(instants):
+            raise Irregular
+        for _, stream in parts:
+            stream.place(clock, self._settings.joint_states.max_age)
         block, states, joints = self._at_joints(parts)
-        fts, readings, ft_states = self._at_sensors('ft', instants)
-        imus, motions, imu_states = self._at_sensors('imu', instants)
+        fts, readings, ft_states = self._at_sensors('ft', clock)
+        imus, motions, imu_states = self._at_sensors('imu', clock)
         w, a, dw = (np.ascontiguousarray(motions[:, :, k : k + 3]) for k in (0, 3, 6))
         samples = SampleBatch(
             instants, block[0], block[1], block[2], w, a, dw, readings,
@@ -251,26 +202,46 @@ class ArraySamples:
             samples,
             min(self._origins, default=(0, int(instants[0])))[1],
             AssemblerStatistics(len(instants), 0, self._joints.ignored, joints, fts, imus),
-            self._touches(instants),
+            self._touches(clock),
             StreamRates(rates, *sensors),
             late={name: late / n for name, (late, n) in self._late.items() if late},
         )
 
     def _triggers(
-        self, leading: Sequence[tuple[JointPart, _Stream]]
-    ) -> tuple[Stamps, dict[str, Indices]]:
-        """Return the stamps of the samples, and the newest message of each leading part there."""
+        self, leading: Sequence[tuple[JointPart, BatchStream]]
+    ) -> tuple[Stamps, Indices, dict[str, Indices]]:
+        """Return the joint states that trigger, the part of each, and the newest of all parts."""
         if not leading:
-            return np.zeros(0, dtype=np.int64), {}
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.intp), {}
         owners = np.repeat(np.arange(len(leading)), [len(one.stamps) for _, one in leading])
         stamps = np.concatenate([one.stamps for _, one in leading])
         rows = np.lexsort((np.concatenate([one.order for _, one in leading]), stamps))
         stamps, owners, taken = stamps[rows], owners[rows], np.arange(len(rows))
         if len(leading) > 1:
             taken = self._leads(stamps, owners, [part.first_row for part, _ in leading])
-        return stamps[taken], {
-            part.name: np.cumsum(owners == k)[taken] - 1 for k, (part, _) in enumerate(leading)
-        }
+        return (
+            stamps[taken],
+            owners[taken],
+            {part.name: np.cumsum(owners == k)[taken] - 1 for k, (part, _) in enumerate(leading)},
+        )
+
+    def _clock(
+        self, triggers: Stamps, leading: Sequence[tuple[JointPart, BatchStream]], owners: Indices
+    ) -> Clock:
+        """Return the samples of the triggers, as `JointPart.next_instant`."""
+        delay_ns = round(1e9 * self._settings.filter.delay)
+        if not delay_ns:
+            return Clock(triggers, np.arange(len(triggers)), triggers)
+        stamps = [one.stamps[one.kept].tolist() for _, one in leading]
+        last, samples, instants = 0, [], []
+        for row, (trigger, owner) in enumerate(zip(triggers.tolist(), owners.tolist())):
+            own = stamps[owner]
+            begin, end = bisect_right(own, last), bisect_right(own, trigger - delay_ns)
+            if begin < end:
+                last = own[begin if end - begin <= 1 + WAITING else end - 1]
+                samples.append(row)
+                instants.append(last)
+        return Clock(triggers, np.array(samples, dtype=np.intp), np.array(instants, np.int64))
 
     def _leads(self, stamps: Stamps, owners: Indices, firsts: Sequence[int]) -> Indices:
         """Return the messages that hold the lead joint, as `SampleAssembler.push_joints`."""
@@ -285,15 +256,20 @@ class ArraySamples:
         return np.array(taken, dtype=np.intp)
 
     def _at_joints(
-        self, parts: Sequence[tuple[JointPart, _Stream]]
+        self, parts: Sequence[tuple[JointPart, BatchStream]]
     ) -> tuple[Array, States, dict[str, StreamStatistics]]:
         """Return the values of all joints (4, n, n_joints), their states, and the counters."""
-        n, given, statistics = len(parts[0][1].newest), self._settings.joint_states, {}
+        n, given, filter_ = (
+            len(parts[0][1].newest),
+            self._settings.joint_states,
+            self._settings.filter,
+        )
+        statistics: dict[str, StreamStatistics] = {}
         block: Array = np.repeat(self._assumed[0][:, None], n, axis=1)
         states: States = np.repeat(self._assumed[1][None], n, axis=0)
         derived = {
-            VELOCITY + k: k
-            for k, source in enumerate((given.velocity_source, given.acceleration_source))
+            VELOCITY - 1 + k: k
+            for k, source in enumerate((given.velocity_source, given.acceleration_source), start=1)
             if source == 'filter'
         }
         for part, stream in parts:
@@ -301,15 +277,21 @@ class ArraySamples:
             at: Any = np.ix_(fresh, part.joint_rows)
             if fresh.all():
                 at = slice(None), part.rows
-            taken, used = stream.newest[fresh], fresh
+            used = fresh
             block[:, at[0], at[1]] = 0.0
             for row, k in ((POSITION, 0), (VELOCITY, 1), (EFFORT, 2)):
-                block[row][at] = stream.values[taken, k]
+                block[row][at] = stream.at(stream.values[:, k], fresh)
             if derived:
-                none = np.zeros(len(stream.stamps), dtype=bool)
-                found = stream.derive(stream.values[:, 0], self._settings, none, fresh)
+                none, smooth = np.zeros(len(stream.stamps), dtype=bool), filter_.smooth_readings
+                orders = slice(0 if smooth else min(derived.values()), max(derived.values()) + 1)
+                found = stream.derive(stream.values[:, 0], self._settings, none, fresh, orders)
                 for row, k in derived.items():
-                    block[row][at] = found[k, fresh]
+                    block[row][at] = found[k - orders.start, fresh]
+                if smooth:
+                    values = found[0, fresh]
+                    block[POSITION][at] = np.where(
+                        np.isfinite(values), values, block[POSITION][at]
+                    )
                 used = fresh & stream.ready
             known = np.ix_(stream.states != State.ABSENT, part.joint_rows)
             states[known] = stream.states[known[0]]
@@ -323,7 +305,7 @@ class ArraySamples:
         return block, states, statistics
 
     def _at_sensors(
-        self, kind: str, instants: Stamps
+        self, kind: str, clock: Clock
     ) -> tuple[dict[str, StreamStatistics], Array, States]:
         """Return counters, readings (n, n_fts, 6) or (n, n_imus, 9), and states of sensors."""
         settings, statistics = self._settings, {}
@@ -334,28 +316,38 @@ class ArraySamples:
             sensors = [
                 (one.name, settings.imu_of(one.name), one.measures) for one in self._robot.imus
             ]
-        readings = np.full((len(instants), len(sensors), 9 if kind == 'imu' else 6), np.nan)
+        readings = np.full((len(clock.instants), len(sensors), 9 if kind == 'imu' else 6), np.nan)
         states = np.empty(readings.shape[:2], dtype=np.uint8)
-        limit_ns = round(1e9 * settings.frozen_after)
+        limit_ns, smooth = round(1e9 * settings.frozen_after), settings.filter.smooth_readings
         for index, (name, given, measures) in enumerate(sensors):
-            stream = _Stream(self._pieces[kind, index], 6)
-            stream.place(instants, given.max_age)
+            stream = BatchStream(self._pieces[kind, index], 6)
+            if measures in ABSENT:
+                stream.values[:, ABSENT[measures]] = np.nan
+            stream.feed(clock.triggers)
+            stream.place(clock, given.max_age)
             since, judged = _unchanged_since(stream.values), _judged(stream.values, measures)
             frozen = (limit_ns > 0) & (stream.stamps - stream.stamps[since] >= limit_ns)
             code, values = stream.states, readings[:, index]
-            fresh = code == State.FRESH
-            code[fresh] = np.where(frozen & (judged != State.INVALID), State.FROZEN, judged)[
-                stream.newest[fresh]
-            ]
+            held, usable = np.append(frozen, False), np.append(judged != State.INVALID, False)
+            stays = (held[stream.newest] | held[stream.fed]) & usable[stream.newest]
+            asked = (code == State.FRESH) & ~stays
+            code[(code == State.FRESH) & stays] = State.FROZEN
+            own, late = stream.at(stream.values, asked), np.zeros(int(asked.sum()), dtype=bool)
+            source = settings.angular_acceleration_source
+            derives = measures in ('both', 'gyroscope') and source == 'filter'
+            if smooth or derives:
+                signals = stream.values[:, : 6 if smooth else 3]
+                orders = slice(0 if smooth else 1, 2)
+                found = stream.derive(signals, settings, frozen, asked, orders, each=smooth)
+            if smooth:
+                late = _judged(own, measures) != State.INVALID
+                own[late] = found[0, asked][late]
+                late &= _judged(own, measures) == State.INVALID
+            code[asked] = np.where(late, State.WARMING, _judged(own, measures))
             used = (code == State.FRESH) | (code == State.PARTIAL)
-            values[used, :6] = stream.values[stream.newest[used]]
+            values[used, :6] = own[used[asked]]
             if kind == 'imu':
-                values[used, 6:] = 0.0
-                source = settings.angular_acceleration_source
-                if measures in ('both', 'gyroscope') and source == 'filter':
-                    asked = fresh & (code != State.FROZEN)
-                    found = stream.derive(stream.values[:, :3], settings, frozen, asked)
-                    values[used, 6:] = found[0, used]
+                values[used, 6:] = found[-1, used, :3] if derives else 0.0
                 turns, known = np.isfinite(values.reshape(-1, 3, 3)).all(axis=2)[:, ::2].T
                 values[~(turns & known), 6:] = np.nan
                 code[used & turns & ~known] = State.WARMING
@@ -368,15 +360,16 @@ class ArraySamples:
             states[:, index] = code
         return statistics, readings, states
 
-    def _touches(self, instants: Stamps) -> Touches:
-        """Return the contacts at each instant."""
+    def _touches(self, clock: Clock) -> Touches:
+        """Return the contacts at each sample."""
         stream, present = ContactStream(self._robot, self._settings), []
         waiting = sorted(self._contacts, key=lambda one: one[:2], reverse=True)
-        for instant in (*instants.tolist(), None):
-            while waiting and (instant is None or waiting[-1][0] <= instant):
+        triggers = clock.triggers[clock.samples].tolist()
+        for trigger, instant in (*zip(triggers, clock.instants.tolist()), (None, 0)):
+            while waiting and (trigger is None or waiting[-1][0] <= trigger):
                 stamp, _, frame, point = waiting.pop()
                 stream.push(stamp, frame, point)
-            if instant is not None:
+            if trigger is not None:
                 present.append(stream.at(instant))
         return touches_of(present, stream)
 

@@ -65,7 +65,7 @@ class Bag(NamedTuple):
     def read_arrays(self) -> Log:
         """Return the log, made of whole streams; raise Irregular if that does not do."""
         _, router, topics = self._assembly()
-        streams = ArraySamples(router, self.robot, self.settings)
+        streams = ArraySamples(self.robot, self.settings, router.sources)
         read, total = 0, sum(topics.values())
         for piece in self.reader.pieces(topics):
             streams.add(piece)

@@ -11,10 +11,12 @@ import numpy as np
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.logs.array_samples import ArraySamples, Irregular
 from inertial_estimation.logs.bag_samples import LogAssembler, read_bag
 from inertial_estimation.logs.log import Log, LogSlice, Progress, no_progress
 from inertial_estimation.logs.table_formats import TABLES, Layout, load_table
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
 
 
 def open_log(
@@ -84,8 +86,20 @@ def _table(path: Path, robot: Robot, settings: EstimatorSettings | None, layout:
     if settings is None:
         start_ns = int(samples.stamp_ns[0])
         return Log(samples, start_ns, problems=problems, external=external)
-    assembly = LogAssembler(robot, settings)
-    names, n = robot.joint_names if unknown else (), len(samples)
+    try:
+        streams = ArraySamples(robot, settings)
+        streams.add_table(samples)
+        log = streams.log()
+    except Irregular:
+        log = by_rows(samples, robot, settings)
+    return replace(log, problems=problems)
+
+
+def by_rows(samples: SampleBatch, robot: Robot, settings: EstimatorSettings) -> Log:
+    """Return the samples that the node would have made of the rows of a table."""
+    assembly, n = LogAssembler(robot, settings), len(samples)
+    assumed = set(settings.joint_states.assumed)
+    names = robot.joint_names if set(robot.joint_names) - assumed else ()
     for k, stamp in enumerate(samples.stamp_ns.tolist()):
         for s in range(len(robot.ft_sensors)):
             assembly.push_ft(s, stamp, samples.ft_readings[k, s])
@@ -97,4 +111,4 @@ def _table(path: Path, robot: Robot, settings: EstimatorSettings | None, layout:
         efforts = samples.efforts if samples.efforts is not None and names else np.empty((n, 0))
         values = samples.positions[k, : len(names)], samples.velocities[k, : len(names)]
         assembly.keep(assembly.push_joints(0, stamp, names, *values, efforts[k]))
-    return replace(assembly.log(), problems=problems)
+    return assembly.log()

@@ -20,7 +20,9 @@ from inertial_estimation.arrays import Indices
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import UninformedTorques, dependence_table
 from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.estimation.fault_equations import PERIOD
 from inertial_estimation.estimation.fault_hypotheses import find_faults
+from inertial_estimation.estimation.faults import alike
 from inertial_estimation.estimation.momentum_check import (
     PERIOD_NS,
     WINDOW_NS,
@@ -78,14 +80,11 @@ def find_situations(replay: Replay) -> list[Situation]:
     """Group the samples with a motion source, the largest group first."""
     robot, estimate = replay.robot, replay.clean
     taking = (estimate.contact_quality & GONE) == 0, estimate.used_imus, estimate.used_fts
-    patterns, of_row = np.unique(np.hstack(taking), axis=0, return_inverse=True)
     found = []
-    for number, pattern in enumerate(patterns):
-        edges = np.cumsum([one.shape[1] for one in taking])[:-1]
-        contacts, imus, fts = (np.flatnonzero(one).tolist() for one in np.split(pattern, edges))
+    for masks, rows in alike(*taking):
+        contacts, imus, fts = (np.flatnonzero(mask).tolist() for mask in masks)
         if imus or robot.fixed_frame:
             present = tuple(estimate.contacts[c].at_origin for c in contacts)
-            rows = np.flatnonzero(of_row.reshape(-1) == number)
             found.append(Situation(present, tuple(imus), tuple(fts), rows))
     return sorted(found, key=lambda one: -len(one.rows))
 
@@ -185,7 +184,12 @@ def sensor_records(replay: Replay, situations: Sequence[Situation]) -> list[Reco
 
 def fault_records(replay: Replay) -> list[Record]:
     """Return the fault that explains the residuals of a log, and those that do so as well."""
-    samples, touches = replay.recording.without_frozen(), replay.recording.touches
+    log = replay.recording
+    # They are compared at even times: only the samples next to these count.
+    times = log.samples.stamp_ns - log.samples.stamp_ns[0]
+    after = np.unique(times // round(1e9 * PERIOD), return_index=True)[1]
+    log = log.take(np.unique([*np.maximum(after - 1, 0), *after, len(times) - 1]))
+    samples, touches = log.without_frozen(), log.touches
     contacts = [*replay.estimator.contacts]
     contacts += [one for part in (touches.sets if touches else ()) for one in part]
     frames = dict.fromkeys(contact.frame for contact in contacts if contact.unknowns)
