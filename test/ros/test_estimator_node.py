@@ -82,7 +82,7 @@ def test_faults_of_sources_and_of_the_estimator_are_reported(bench, rng, monkeyp
     with pytest.raises(KeyError):
         robot.status('submodel root')
     estimator = robot.estimator.pipeline._estimator
-    monkeypatch.setattr(estimator, 'update', lambda *_: np.linalg.inv(np.zeros((2, 2))))
+    monkeypatch.setattr(estimator, 'step', lambda *_: np.linalg.inv(np.zeros((2, 2))))
     robot.send_all(stamp + PERIOD_NS, rng)
     status = robot.next_status('cycle')
     assert status.level == DiagnosticStatus.ERROR and 'Singular matrix' in status.message
