@@ -15,7 +15,12 @@ from standing_biped import biped, standing
 
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
-from inertial_estimation.estimation.reading_checks import COUNT, PERIOD_NS, ReadingChecks
+from inertial_estimation.estimation.reading_checks import (
+    COUNT,
+    PERIOD_NS,
+    ReadingChecks,
+    find_impossible,
+)
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.sample import SampleBatch
 
@@ -112,6 +117,7 @@ def test_impossible_readings_are_named_and_results_marked(name, rng):
     assert n_marked
     if name != 'in degrees':
         assert n_marked < len(marked.quality)
+    assert [*find_impossible(robot, SampleBatch.stack(bad))] == [*checks.findings]
     assert checks.judge(good) and not checks.marked(wrong, step.plan).quality.any()
 
 

@@ -236,3 +236,17 @@ def doubtful_results(robot: Robot, plan: Plan, failing: Iterable[tuple[str, str]
     contacts[plan.active] = depends(found.wrenches)
     submodels[plan.residual_rows] = depends(found.submodels)
     return [contacts, depends(found.torques), depends(found.external), submodels]
+
+
+def find_impossible(robot: Robot, samples: SampleBatch) -> Findings:
+    """Yield what fails the checks in windows of a log, each subject and code once."""
+    _, rows = np.unique(samples.stamp_ns // PERIOD_NS, return_index=True)
+    checks, seen = ReadingChecks(robot), set[tuple[str, str]]()
+    for part in rows[: len(rows) // COUNT * COUNT].reshape(-1, COUNT):
+        if np.ptp(samples.stamp_ns[part]) > 2 * COUNT * PERIOD_NS:
+            continue
+        checks.judge([samples[row] for row in part.tolist()])
+        for one in checks.findings:
+            if (key := (one.subject, one.code)) not in seen:
+                seen.add(key)
+                yield one
