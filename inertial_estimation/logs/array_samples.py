@@ -340,6 +340,8 @@ class ArraySamples:
         for index, (name, given, measures) in enumerate(sensors):
             stream = _Stream(self._pieces[kind, index], 6)
             stream.place(instants, given.max_age)
+            if isinstance(given, FtSettings) and given.range:
+                stream.values[(np.abs(stream.values) >= given.range).any(axis=1)] = np.nan
             since, judged = _unchanged_since(stream.values), _judged(stream.values, measures)
             frozen = (limit_ns > 0) & (stream.stamps - stream.stamps[since] >= limit_ns)
             code, values = stream.states, readings[:, index]
