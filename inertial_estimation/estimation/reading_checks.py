@@ -26,8 +26,10 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import parse
 from inertial_estimation.sample import Sample, SampleBatch
 
-PERIOD_NS, COUNT = 100_000_000, 5
+PERIOD_NS, COUNT = 50_000_000, 10
 """Time between the samples of a window, and their number."""
+EVERY = 4
+"""Samples of a window whose motion is computed."""
 MAX_EXCESS = 1.0
 """Beyond an end stop by the range of a joint, and by so much, a unit is wrong [rad or m]."""
 MAX_REST_RATE, MAX_REST_CHANGE = 0.1, 1.0
@@ -74,8 +76,8 @@ def positions_beyond_range(robot: Robot, window: SampleBatch, ends: JointRanges)
 
 def frozen_positions(robot: Robot, window: SampleBatch) -> Findings:
     """Yield joints that repeat a position while they state a velocity."""
-    duration = 1e-9 * float(window.stamp_ns[-1] - window.stamp_ns[0])
-    travel = np.abs(window.velocities).min(axis=0) * duration
+    steps = np.diff(window.stamp_ns)[:, None] * 1e-9
+    travel = np.ptp(np.cumsum(window.velocities[1:] * steps, axis=0), axis=0)
     for k in np.flatnonzero((np.ptp(window.positions, axis=0) == 0.0) & (travel > MIN_TRAVEL)):
         name = robot.joint_names[k]
         yield finding('frozen', name, level=Level.ERROR, what='position', share=1.0)
@@ -147,7 +149,9 @@ def differing_imus(robot: Robot, window: SampleBatch, model: ImuModel, doubted: 
     # Terms of the motion are wrong if the IMU that they come from is.
     for source in np.flatnonzero(turning).tolist() if usable.sum() > 1 else ():
         # An impact makes a link vibrate for a sample.
-        off = np.median([model.differences(window[k], source) for k in range(0, COUNT, 2)], axis=0)
+        off = np.median(
+            [model.differences(window[k], source) for k in range(0, COUNT, EVERY)], axis=0
+        )
         known = usable & np.isfinite(off).all(axis=1)
         if known[source]:
             sizes = np.linalg.norm(off - np.median(off[known], axis=0), axis=1)
@@ -167,6 +171,7 @@ class ReadingChecks:
         self._robot, self._ends = robot, JointRanges.of(robot)
         self._imus = ImuModel(robot)
         self._recent: deque[Sample] = deque(maxlen=COUNT)
+        self._added = 0
         self.findings: tuple[Finding, ...] = ()
         """Of the newest window."""
         self._failing = frozenset[tuple[str, str]]()
@@ -174,26 +179,29 @@ class ReadingChecks:
         self._marks: tuple[Plan, frozenset[tuple[str, str]], list[Mask]] | None = None
 
     def add(self, sample: Sample) -> list[Sample]:
-        """Take a sample; return the window that it completes, empty for most samples."""
+        """Take a sample; return the newest window if it is due, else nothing."""
         step = sample.stamp_ns - self._recent[-1].stamp_ns if self._recent else PERIOD_NS
         if 0 <= step < PERIOD_NS:
             return []
         if not 0 < step <= 2 * PERIOD_NS:
             self._recent.clear()
         self._recent.append(sample)
-        return list(self._recent) if len(self._recent) == COUNT else []
+        self._added += 1
+        is_due = len(self._recent) == COUNT and self._added % 2 == 0
+        return list(self._recent) if is_due else []
 
     def judge(self, samples: list[Sample]) -> bool:
         """Check a window; return true if other subjects fail than before."""
         robot, window = self._robot, SampleBatch.stack(samples)
         joints = [*positions_beyond_range(robot, window, self._ends)]
+        joints += frozen_positions(robot, window)
         imus = [*gravity_at_rest(robot, window)]
         if not joints:
             names = {one.subject for one in imus}
             doubted = np.array([imu.name in names for imu in robot.imus], dtype=bool)
             imus += differing_imus(robot, window, self._imus, doubted)
-        fixed = *frozen_positions(robot, window), *constant_axes(robot, window)
-        before, self.findings = self._failing, (*joints, *imus, *fixed)
+        fts = constant_axes(robot, window)
+        before, self.findings = self._failing, (*joints, *imus, *fts)
         self._failing = frozenset((one.subject, one.code) for one in self.findings)
         return before != self._failing
 
