@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -47,31 +46,21 @@ Findings = Iterator[Finding]
 DOUBTFUL = np.uint8(Quality.DOUBTFUL)
 
 
-class JointRanges(NamedTuple):
-    """End stops of the URDF, (n_joints,) [rad or m]; NaN where a joint has none."""
-
-    lower: Array
-    upper: Array
-
-    @classmethod
-    def of(cls, robot: Robot) -> JointRanges:
-        """Read the URDF; an empty range is none."""
-        tags = {tag.get('name', ''): tag for tag in parse(robot.urdf).findall('joint')}
-        limits = [limits_of(name, tags[name]) for name in robot.joint_names]
-        ends = np.array([[one.get(k, np.nan) for k in ('lower', 'upper')] for one in limits])
-        ends = ends.reshape(-1, 2)
-        ends[~(ends[:, 0] < ends[:, 1])] = np.nan
-        return cls(*ends.T)
+def joint_ranges(robot: Robot) -> Array:
+    """Return end stops of the URDF, (2, n_joints) [rad or m]; NaN where a joint has none."""
+    tags = {tag.get('name', ''): tag for tag in parse(robot.urdf).findall('joint')}
+    limits = [limits_of(name, tags[name]) for name in robot.joint_names]
+    ends = np.array([[one.get(key, np.nan) for one in limits] for key in ('lower', 'upper')])
+    return np.asarray(np.where(ends[0] < ends[1], ends, np.nan))
 
 
-def positions_beyond_range(robot: Robot, window: SampleBatch, ends: JointRanges) -> Findings:
+def positions_beyond_range(robot: Robot, window: SampleBatch, ends: Array) -> Findings:
     """Yield joints that are farther beyond their end stops than these are apart."""
-    off = np.fmax(ends.lower - window.positions, window.positions - ends.upper)
-    for k in np.flatnonzero((off > np.fmax(ends.upper - ends.lower, MAX_EXCESS)).all(axis=0)):
-        yield finding(
-            'joint_limit', robot.joint_names[k], level=Level.ERROR,
-            value=window.positions[-1, k], lower=ends.lower[k], upper=ends.upper[k],
-        )  # fmt: skip
+    q, (lower, upper) = window.positions, ends
+    off = np.fmax(lower - q, q - upper).min(axis=0)
+    for k in np.flatnonzero(off > np.fmax(upper - lower, MAX_EXCESS)):
+        yield finding('joint_limit', robot.joint_names[k], level=Level.ERROR, value=q[-1, k],
+                      lower=lower[k], upper=upper[k])  # fmt: skip
 
 
 def frozen_positions(robot: Robot, window: SampleBatch) -> Findings:
@@ -99,11 +88,11 @@ def gravity_at_rest(robot: Robot, window: SampleBatch) -> Findings:
     a, gravity = window.proper_accelerations, float(np.linalg.norm(robot.gravity))
     rests = (np.abs(window.angular_velocities) < MAX_REST_RATE).all(axis=(0, 2))
     rests &= (np.ptp(a, axis=0) < MAX_REST_CHANGE).all(axis=1)
-    sizes = np.linalg.norm(a.mean(axis=0), axis=1)
-    for k in np.flatnonzero(rests & (np.abs(sizes - gravity) > MAX_GRAVITY_ERROR)):
-        what = f'gravity {gravity:g} m/s^2, measured at rest:'
+    off = np.abs(np.linalg.norm(a.mean(axis=0), axis=1) - gravity)
+    for k in np.flatnonzero(rests & (off > MAX_GRAVITY_ERROR)):
+        what = 'proper acceleration at rest, beside gravity,'
         yield finding('rating', robot.imus[k].name, level=Level.ERROR, what=what,
-                      value=sizes[k], limit=gravity + MAX_GRAVITY_ERROR)  # fmt: skip
+                      value=off[k], limit=MAX_GRAVITY_ERROR)  # fmt: skip
 
 
 class ImuModel:
@@ -121,14 +110,12 @@ class ImuModel:
         model, data, J_H_S = self._model, self._data, self._J_H_S[source]
         q, v, a = pin.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
         q[7:], v[6:], a[6:] = sample.positions, sample.velocities, sample.accelerations
-        joint, w = (
-            self._joints[source],
-            pin.Motion(np.zeros(3), sample.angular_velocities[source]),
-        )
+        turning = pin.Motion(np.zeros(3), sample.angular_velocities[source])
+        joint = self._joints[source]
         # The root link moves such that the source moves as it measures, its origin without speed.
         pin.forwardKinematics(model, data, q, v)
         root_H_S = data.oMi[joint] * J_H_S
-        v[:6] = root_H_S.act(w - J_H_S.actInv(data.v[joint])).vector
+        v[:6] = root_H_S.act(turning - J_H_S.actInv(data.v[joint])).vector
         pin.forwardKinematics(model, data, q, v, a)
         own = sample.proper_accelerations[source], sample.angular_accelerations[source]
         a[:6] = root_H_S.act(pin.Motion(*own) - J_H_S.actInv(data.a[joint])).vector
@@ -168,7 +155,7 @@ class ReadingChecks:
     """Checks the newest samples, and marks the results that depend on what fails them."""
 
     def __init__(self, robot: Robot) -> None:
-        self._robot, self._ends = robot, JointRanges.of(robot)
+        self._robot, self._ends = robot, joint_ranges(robot)
         self._imus = ImuModel(robot)
         self._recent: deque[Sample] = deque(maxlen=COUNT)
         self._added = 0

@@ -21,7 +21,7 @@ from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding
 from inertial_estimation.logs.bag import BagWriter
-from inertial_estimation.logs.log import Log, Progress, no_progress
+from inertial_estimation.logs.log import Log, Progress, Touches, no_progress
 from inertial_estimation.logs.offsets import Offsets
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
@@ -164,12 +164,9 @@ def _write(path: Path, replay: Replay, progress: Progress) -> None:
     surfaces = layout.surfaces
     fixed = {one.topic: encoders(one, layout) for one in OUTPUTS if not one.names_contacts}
     # Touches come and go, and may take the row of a default contact.
-    touches, sets = replay.recording.touches, ((),)
-    numbers = np.zeros(len(replay.times), dtype=np.intp)
-    if touches is not None:
-        numbers, sets = touches.rows, touches.sets
-    contacts = {number: replay.estimator.with_touches(sets[number]).contacts
-                for number in np.unique(numbers).tolist()}  # fmt: skip
+    touches = replay.recording.touches or Touches.of([()] * len(replay.times))
+    contacts = {number: replay.estimator.with_touches(touches.sets[number]).contacts
+                for number in np.unique(touches.rows).tolist()}  # fmt: skip
     columns = {contact.name: column for column, contact in enumerate(estimate.contacts)}
 
     @cache
@@ -185,7 +182,7 @@ def _write(path: Path, replay: Replay, progress: Progress) -> None:
     deviations = replay.deviations
     rows = {} if deviations is None else {row: m for m, row in enumerate(deviations.rows.tolist())}
     with BagWriter(path) as writer:
-        for k, (stamp, number) in enumerate(zip(stamps, numbers.tolist())):
+        for k, (stamp, number) in enumerate(zip(stamps, touches.rows.tolist())):
             names = tuple(contact.name for contact in contacts[number])
             there = [columns[name] for name in names]
             results = _results(replay, k, rows.get(k), contacts[number], there)
