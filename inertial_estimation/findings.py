@@ -90,7 +90,8 @@ CODES: dict[str, Code] = {
     ),
     'constant': Code(
         _W, '{what} is {value:.4g} in all {count} samples', 5.0, 'samples',
-        'a channel that is not connected, or a column of zeros',
+        'a channel that is not connected, or a column of zeros; live: an axis of a sensor whose '
+        'others move',
     ),
     'clock': Code(
         _W, '{what}', None, 's', 'stamps go back, lie far apart, or have a unit that is not theirs'
@@ -121,8 +122,8 @@ CODES: dict[str, Code] = {
         'rad or m', 'wrong unit (of tables `log.positions.unit`), gear or column, or wrong limits',
     ),
     'rating': Code(
-        _W, '{what} up to {value:.4g}, limit of the URDF {limit:.4g}', 3.0, 'limits of the URDF',
-        'wrong unit, gear or column; in more than 10 % of the samples',
+        _W, '{what} up to {value:.4g}, limit {limit:.4g}', 3.0, 'limits of the URDF',
+        'wrong unit, axes, gear or column; in more than 10 % of the samples, or of IMUs in 0.35 s',
     ),
     'velocity': Code(
         _W, 'positions change {factor:.3g} times as fast as velocities state, with a correlation '

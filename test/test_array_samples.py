@@ -30,6 +30,7 @@ SETTINGS = {
     'ft_sensors': list(FTS),
     'ft.arm_sensor': {'time_offset': 0.003},
     'ft.leg_sensor.frame_id': 'leg_frame',
+    'ft.foot_sensor.range': [25.0] * 6,
     'contacts': ['root', 'hand'],
     'joint_states.max_age': 0.03,
 }

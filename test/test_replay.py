@@ -267,6 +267,20 @@ def test_contacts_that_push_are_replayed_with_their_normals(tmp_path, robot):
         assert abs(local[2]) < 1e-12 and (np.abs(local[:2]) < [0.1 + 1e-4, 0.05 + 1e-4]).all()
 
 
+def test_touch_in_place_of_a_sole_has_no_centre_of_pressure(tmp_path, robot):
+    """A node has none then, as it is not known to be flat."""
+    settings = EstimatorSettings.from_dict(SETTINGS | {'contact': {'sole': SOLE}})
+    messages = humanoid_messages(robot) + [
+        sent('/contacts', point, START + ms * MS, 'sole', (0.0, 0.0, 0.0))
+        for ms in range(0, 1000, 10)
+    ]
+    bag = write_bag(tmp_path / 'bag', sorted(messages, key=lambda message: message[2]))
+    replay_bag(bag, settings, out=tmp_path / 'out')
+    found = read_bag(tmp_path / 'out')
+    assert not found.get('center_of_pressure/sole')
+    assert len(found['external_wrench/sole']) > 40
+
+
 AT_FOOT = (0.1, 0.0, 0.0)
 
 

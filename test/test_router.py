@@ -122,6 +122,18 @@ def test_messages_that_cannot_be_used_are_refused_and_counted(topic, data):
         Robot(strict=True).router.handle(topic, data)
 
 
+def test_huge_messages_are_refused_before_they_are_read():
+    """Nothing of them is kept, unlike of others with new names."""
+    robot = Robot()
+    for size, problems in ((2**19, 0), (2**20, 1)):
+        names = (*JOINTS, size * 'x')
+        data = bag_messages.joint_state(START_NS + size, names, np.zeros(7), np.zeros(7))
+        robot.router.handle('joint_states', data)
+        assert sum(robot.source['joint_states'].problems.values()) == problems
+    kept = robot.assembler.statistics().ignored_joints
+    assert [len(name) for name in kept] == [2**19]
+
+
 @pytest.mark.parametrize(
     ('sizes', 'is_used'), [((6, 5), True), ((6, 6, 1), True), ((5,), False), ((6, 6, 6), None)]
 )

@@ -128,6 +128,17 @@ def test_nan_is_invalid_and_repeated_readings_freeze_and_thaw():
     assert foot.repeated == 10
 
 
+def test_readings_at_the_end_of_their_range_are_invalid():
+    assembler = make(('leg', 'foot'), **{'ft.leg.range': [100.0] * 3 + [5.0] * 3})
+    for ms, reading, state in ((10, 4.0, FRESH), (20, 5.0, INVALID), (30, -4.9, FRESH)):
+        for index in range(2):
+            ft(assembler, ms, reading, index=index)
+        sample = joint_state(assembler, ms)
+        np.testing.assert_array_equal(sample.ft_states, [state, FRESH])
+        assert np.isfinite(sample.ft_readings[0]).all() == (state == FRESH)
+    assert assembler.statistics().fts['leg'].invalid == 1
+
+
 def test_several_topics_join_and_the_first_triggers():
     assembler = make(**{'joint_states.max_age': 0.05})
     legs = JOINTS[:3]

@@ -98,6 +98,10 @@ class FtSettings(StreamSettings):
     offset: tuple[float, ...] = setting(
         (0.0,) * 6, 'Subtracted from its readings: fx fy fz tx ty tz [N, Nm]', sizes=(6,)
     )
+    range: tuple[float, ...] = setting(
+        (), 'Range of its readings, from which on they are invalid: fx fy fz tx ty tz; empty: '
+        'not known [N, Nm]', range=(1e-6, 1e9), sizes=(0, 6),
+    )  # fmt: skip
     temperature_topic: str = setting(
         '', 'Temperature topic, needed by calibrations with temperature coefficients; empty: none'
     )

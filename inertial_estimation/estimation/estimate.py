@@ -35,6 +35,8 @@ class Quality(IntFlag):
     """NaN, in tables of whole logs: this contact was not there at that instant."""
     UNLIMITED = 64
     """It breaks the limits of contacts that only push: the solver found nothing within them."""
+    DOUBTFUL = 128
+    """It depends on a joint or sensor whose readings are plainly impossible."""
 
 
 class WrenchEstimate(NamedTuple):

@@ -323,6 +323,8 @@ class ArraySamples:
             stream = BatchStream(self._pieces[kind, index], 6)
             if measures in ABSENT:
                 stream.values[:, ABSENT[measures]] = np.nan
+            if isinstance(given, FtSettings) and given.range:
+                stream.values[(np.abs(stream.values) >= given.range).any(axis=1)] = np.nan
             stream.feed(clock.triggers)
             stream.place(clock, given.max_age)
             since, judged = _unchanged_since(stream.values), _judged(stream.values, measures)

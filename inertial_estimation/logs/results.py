@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import compress
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,11 +17,11 @@ from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding
 from inertial_estimation.logs.bag import BagWriter
-from inertial_estimation.logs.log import Log, Progress, no_progress
+from inertial_estimation.logs.log import Log, Progress, Touches, no_progress
 from inertial_estimation.logs.offsets import Offsets
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
@@ -163,26 +163,31 @@ def _write(path: Path, replay: Replay, progress: Progress) -> None:
     )
     surfaces = layout.surfaces
     fixed = {one.topic: encoders(one, layout) for one in OUTPUTS if not one.names_contacts}
-    # Touches come and go.
-    there = (estimate.contact_quality & np.uint8(Quality.ABSENT)) == 0
-    patterns, numbers = np.unique(there, axis=0, return_inverse=True)
-    contacts = [tuple(compress(estimate.contacts, pattern)) for pattern in patterns.tolist()]
-    named = [
-        {
+    # Touches come and go, and may take the row of a default contact.
+    touches = replay.recording.touches or Touches.of([()] * len(replay.times))
+    contacts = {number: replay.estimator.with_touches(touches.sets[number]).contacts
+                for number in np.unique(touches.rows).tolist()}  # fmt: skip
+    columns = {contact.name: column for column, contact in enumerate(estimate.contacts)}
+
+    @cache
+    def named(names: tuple[str, ...]) -> dict[str, Any]:
+        present = tuple(estimate.contacts[columns[name]] for name in names)
+        return {
             one.topic: encoders(one, layout._replace(contacts=present))
             for one in OUTPUTS
             if one.names_contacts
         }
-        for present in contacts
-    ]
+
     stamps = replay.recording.samples.stamp_ns.tolist()
     deviations = replay.deviations
     rows = {} if deviations is None else {row: m for m, row in enumerate(deviations.rows.tolist())}
     with BagWriter(path) as writer:
-        for k, (stamp, number) in enumerate(zip(stamps, numbers.reshape(-1).tolist())):
-            results = _results(replay, k, rows.get(k), contacts[number], patterns[number])
+        for k, (stamp, number) in enumerate(zip(stamps, touches.rows.tolist())):
+            names = tuple(contact.name for contact in contacts[number])
+            there = [columns[name] for name in names]
+            results = _results(replay, k, rows.get(k), contacts[number], there)
             results = results._replace(surfaces=surfaces)
-            topics = fixed | named[number]
+            topics = fixed | named(names)
             for output in OUTPUTS:
                 if output.pace is Pace.CHANGE and k:
                     continue
@@ -198,7 +203,7 @@ def _write(path: Path, replay: Replay, progress: Progress) -> None:
 
 
 def _results(
-    replay: Replay, k: int, m: int | None, contacts: tuple[Contact, ...], there: NDArray[np.bool_]
+    replay: Replay, k: int, m: int | None, contacts: tuple[Contact, ...], there: list[int]
 ) -> Results:
     """Return the results of sample k, and deviations m, with the contacts that are there."""
     batch, found = replay.estimate, replay.deviations

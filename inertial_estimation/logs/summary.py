@@ -11,6 +11,7 @@ import numpy as np
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.fault_hypotheses import Fault
+from inertial_estimation.estimation.reading_checks import find_impossible
 from inertial_estimation.findings import Finding, few, finding, limit_of
 from inertial_estimation.logs.log import changing
 from inertial_estimation.logs.results import Inside, Replay
@@ -205,6 +206,7 @@ def replay_findings(replay: Replay) -> Iterator[Finding]:
     """Yield what is not as it should be in a replay."""
     summary, log = replay.summary, replay.recording
     yield from missing_streams(replay)
+    yield from find_impossible(replay.robot, log.samples)
     for stream in (*summary['fts'], *summary['imus'], *summary['joint_states']):
         yield from stream_findings(stream, float(np.ptp(log.times)))
     problems = dict(log.problems)

@@ -113,6 +113,7 @@ class SourceStatus:
                 what = f'{count} publishers, expected {most}: their messages mix'
                 found.append(finding('clock', name, what=what))
             streams = _streams_of(source, statistics)
+            last = {part: self._before.get(f'{name} {part}', one) for part, one in streams.items()}
             rates = [self._rate(f'{name} {part}', one) for part, one in streams.items()]
             note = 'ok'
             if kind == 'joint states':
@@ -120,6 +121,11 @@ class SourceStatus:
             else:
                 state = sensor_state(source, sample)
                 found += check_sensor(name, source, streams[''], rates[0], state)
+                count = streams[''].invalid - last[''].invalid
+                if count and state == SensorState.FRESH:
+                    share = count / max(1, streams[''].received - last[''].received)
+                    what = 'reading (invalid at times)'
+                    found.append(finding('missing', name, what=what, share=share))
                 if kind == 'imu' and (only := self._robot.imus[source.index].measures) != 'both':
                     note = f'ok, {only} only'
             values: dict[str, object] = {}

@@ -37,7 +37,7 @@ class Diagnostics:
         self._thread.start()
 
     def report(self, make: Callable[[], Iterable[Status]], *, is_logged: bool) -> None:
-        """Publish what a function returns, which is called in the other thread."""
+        """Publish what a function returns, if anything, which is called in the other thread."""
         if self._reports.empty():
             self._reports.put((make, is_logged))
 
@@ -55,6 +55,8 @@ class Diagnostics:
 
     def _publish(self, make: Callable[[], Iterable[Status]], is_logged: bool) -> None:
         statuses = list(make())
+        if not statuses:
+            return
         now_ns = self._node.get_clock().now().nanoseconds
         data = diagnostic_array(now_ns, self._name, self._robot, statuses)
         self._publisher.publish(data)

@@ -3,6 +3,7 @@
 """The lifecycle node ``wrench_estimator``, and the pipeline that it becomes when configured."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from time import perf_counter
 
 from numpy.linalg import LinAlgError
@@ -19,6 +20,7 @@ from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.internal_wrenches import build_internal_wrenches
 from inertial_estimation.estimation.model_update import ModelInUse
+from inertial_estimation.estimation.reading_checks import ReadingChecks
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.outputs.diagnostics import Status, submodel_statuses
 from inertial_estimation.outputs.result_checks import (
@@ -88,6 +90,7 @@ class Pipeline:
             node, settings, urdf, in_use, self._calibration, self._background,
             lambda: estimator.robot, lambda: self.active, inputs.contacts.problems,
         )  # fmt: skip
+        self._checks = ReadingChecks(robot)
         self._cycles = CycleStatus()
         self._failed, self._failure = 0, ''
         self._sample: Sample | None = None
@@ -133,10 +136,11 @@ class Pipeline:
                 self._contact_set = self._estimator.with_touches(touches) if touches else None
             if self._model.progress < 1.0:
                 self._model.step(sample.stamp_ns)
-            estimate = self._estimator.update(sample, self._contact_set)
+            step, estimate = self._estimator.step(sample, self._contact_set)
         except (InertialEstimationError, LinAlgError) as error:
             self._failed, self._failure = self._failed + 1, str(error)
             return
+        estimate = self._checks.marked(estimate, step.plan)
         self._publishers.publish(sample, estimate)
         self._estimate = estimate
         published = perf_counter()
@@ -147,7 +151,16 @@ class Pipeline:
             self._taring.add(sample, touches)
         self._momentum.add(sample, estimate)
         self._model.judge(sample)
+        if window := self._checks.add(sample):
+            self._diagnostics.report(partial(self._judge, window), is_logged=True)
         self.late.publish(sample, estimate, self._contact_set, published)
+
+    def _judge(self, window: list[Sample]) -> Iterable[Status]:
+        """Check readings, in another thread; return a status if something begins or ends."""
+        return [self._readings()] if self._checks.judge(window) else ()
+
+    def _readings(self) -> Status:
+        return Status('readings', self._checks.findings)
 
     def _report(self) -> None:
         """Take what the diagnostics need, and let them be published."""
@@ -176,6 +189,7 @@ class Pipeline:
         def make() -> Iterable[Status]:
             yield self._cycles.status(*cycles, totals, failure, active=active)
             yield from inputs()
+            yield self._readings()
             if estimate is not None:
                 yield from submodel_statuses(robot, estimate)
                 yield self._dependence.status(estimate)

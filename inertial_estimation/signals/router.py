@@ -30,6 +30,10 @@ Deserialize = Callable[[bytes, str], Any]
 """Returns the object of a message, given its bytes and its type; slow, for any encoding."""
 
 
+MAX_SIZE = 1 << 20
+"""Of a message: thousands of joints; the names of more would be kept [bytes]."""
+
+
 class Receiver(Protocol):
     """Takes readings: a `SampleAssembler`, or another in its place."""
 
@@ -85,6 +89,9 @@ class Source:
 
     def read(self, data: bytes) -> Any:
         """Return the reading of a message, or None if it is refused."""
+        if len(data) > MAX_SIZE:
+            self._refuse(f'a message is larger than {MAX_SIZE} bytes')
+            return None
         reading = self._decode(data)
         if reading is None:
             try:

@@ -61,6 +61,8 @@ class SensorStream(Stream):
         self.measures = measures
         self._offset_ns = round(1e9 * given.time_offset)
         self._frozen_after_ns = round(1e9 * settings.frozen_after)
+        limits = given.range if isinstance(given, FtSettings) else ()
+        self._range = np.array(limits) if limits else None
         self._intervals: deque[FrozenInterval] = deque(maxlen=MAX_INTERVALS)
         self.angular_acceleration: Array = np.zeros(3)
         self._delayed, self._smooth = settings.filter.delay > 0.0, settings.filter.smooth_readings
@@ -93,6 +95,8 @@ class SensorStream(Stream):
                 self._close_interval()
             if not self.goes_back(stamp):
                 return
+        if self._range is not None and (np.abs(np.frombuffer(data)) >= self._range).any():
+            data = NO_READING
         if data == self._value:
             self.counts.repeated += 1
             self._repeated_ns = self._repeated_ns or stamp

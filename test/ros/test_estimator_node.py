@@ -37,7 +37,10 @@ from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
+from inertial_estimation.estimation.reading_checks import COUNT
+from inertial_estimation.estimation.reading_checks import PERIOD_NS as WINDOW_PERIOD_NS
 from inertial_estimation.outputs import topics
 from inertial_estimation.ros import estimator_node, late_outputs
 from inertial_estimation.signals.messages import Decoder
@@ -82,7 +85,7 @@ def test_faults_of_sources_and_of_the_estimator_are_reported(bench, rng, monkeyp
     with pytest.raises(KeyError):
         robot.status('submodel root')
     estimator = robot.estimator.pipeline._estimator
-    monkeypatch.setattr(estimator, 'update', lambda *_: np.linalg.inv(np.zeros((2, 2))))
+    monkeypatch.setattr(estimator, 'step', lambda *_: np.linalg.inv(np.zeros((2, 2))))
     robot.send_all(stamp + PERIOD_NS, rng)
     status = robot.next_status('cycle')
     assert status.level == DiagnosticStatus.ERROR and 'Singular matrix' in status.message
@@ -108,6 +111,35 @@ def test_second_publishers_of_the_same_sensors_and_joints_are_reported(bench, rn
     # One of them reports a joint of its own.
     robot.send_joints(others.pop(), [0.0], names=JOINTS[:1])
     assert warned() == [False, True, False]
+
+
+def test_joints_in_degrees_are_named_and_results_doubtful_at_once(bench, rng):
+    """A status comes before the next report, and results are good again with the input."""
+    robot = bench(**NO_FILTERS)
+    reports, quality = robot.listen_to_diagnostics(), robot.listen(JointState, '~/quality')
+    stamp, findings = START_NS, []
+
+    def send(positions, windows):
+        nonlocal stamp
+        for _ in range(windows * COUNT):
+            stamp += WINDOW_PERIOD_NS
+            for sensor in HUMANOID['ft_sensors']:
+                robot.send_ft(sensor, stamp, rng.standard_normal(6))
+            robot.send_imu('head', stamp, np.zeros(3), [0.0, 0.0, 9.81])
+            robot.spin_for(SETTLE)
+            robot.send_joints(stamp, positions, ZEROS)
+            robot.spin_for(SETTLE)
+        robot.spin_until(lambda: quality and stamp_of(quality[-1]) == stamp)
+        findings[:] = [s for one in reports for s in one.status if s.name.endswith(': readings')]
+        return np.array(quality[-1].effort, dtype=np.uint8) & Quality.DOUBTFUL
+
+    assert not send(ZEROS, 1).any()
+    send([100.0] * len(JOINTS), 1)
+    # A link without moving parts depends on no joint.
+    assert send([100.0] * len(JOINTS), 1).astype(bool).mean() > 0.8
+    alone = [one for one in reports if len(one.status) == 1]
+    assert alone and alone[0].status[0].level == DiagnosticStatus.ERROR
+    assert not send(ZEROS, 2).any() and findings[-1].level == DiagnosticStatus.OK
 
 
 def test_findings_are_logged_once_and_named_by_node(context, keep, capfd):

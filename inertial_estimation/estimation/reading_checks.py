@@ -1,0 +1,247 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Readings that are plainly impossible, found within half a second, and the results they reach.
+
+Each check is a function of a few samples, `PERIOD_NS` apart, of a robot and its joint limits.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pinocchio as pin
+
+from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.estimation.dependence import Tables, find_dependence
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.plan import Plan
+from inertial_estimation.findings import Finding, Level, finding
+from inertial_estimation.model.joint_limits import limits_of
+from inertial_estimation.model.pinocchio_model import free_floating_model, supports
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.urdf import parse
+from inertial_estimation.sample import Sample, SampleBatch
+
+PERIOD_NS, COUNT = 50_000_000, 10
+"""Time between the samples of a window, and their number."""
+EVERY = 4
+"""Samples of a window whose motion is computed."""
+MAX_EXCESS = 1.0
+"""Beyond an end stop by the range of a joint, and by so much, a unit is wrong [rad or m]."""
+MAX_REST_RATE, MAX_REST_CHANGE = 0.1, 1.0
+"""Angular velocity [rad/s] and change of proper acceleration [m/s^2] of an IMU at rest."""
+MAX_GRAVITY_ERROR = 2.0
+"""Of the proper acceleration at rest: scale and bias of cheap IMUs are a tenth of it [m/s^2]."""
+MAX_DIFFERENCE = 4.0
+"""Of the proper accelerations of IMUs: an axis off by 23 degrees [m/s^2]."""
+MIN_TRAVEL = 0.03
+"""That velocities state while a position stands still [rad or m]."""
+AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
+MIN_MOVING_AXES = 3
+"""Of an FT sensor whose readings all differ, while another axis repeats itself."""
+Findings = Iterator[Finding]
+DOUBTFUL = np.uint8(Quality.DOUBTFUL)
+
+
+def joint_ranges(robot: Robot) -> Array:
+    """Return end stops of the URDF, (2, n_joints) [rad or m]; NaN where a joint has none."""
+    tags = {tag.get('name', ''): tag for tag in parse(robot.urdf).findall('joint')}
+    limits = [limits_of(name, tags[name]) for name in robot.joint_names]
+    ends = np.array([[one.get(key, np.nan) for one in limits] for key in ('lower', 'upper')])
+    return np.asarray(np.where(ends[0] < ends[1], ends, np.nan))
+
+
+def positions_beyond_range(robot: Robot, window: SampleBatch, ends: Array) -> Findings:
+    """Yield joints that are farther beyond their end stops than these are apart."""
+    q, (lower, upper) = window.positions, ends
+    off = np.fmax(lower - q, q - upper).min(axis=0)
+    for k in np.flatnonzero(off > np.fmax(upper - lower, MAX_EXCESS)):
+        yield finding('joint_limit', robot.joint_names[k], level=Level.ERROR, value=q[-1, k],
+                      lower=lower[k], upper=upper[k])  # fmt: skip
+
+
+def frozen_positions(robot: Robot, window: SampleBatch) -> Findings:
+    """Yield joints that repeat a position while they state a velocity."""
+    steps = np.diff(window.stamp_ns)[:, None] * 1e-9
+    travel = np.ptp(np.cumsum(window.velocities[1:] * steps, axis=0), axis=0)
+    for k in np.flatnonzero((np.ptp(window.positions, axis=0) == 0.0) & (travel > MIN_TRAVEL)):
+        name = robot.joint_names[k]
+        yield finding('frozen', name, level=Level.ERROR, what='position', share=1.0)
+
+
+def constant_axes(robot: Robot, window: SampleBatch) -> Findings:
+    """Yield axes of FT sensors that stand still while others of the same sensor move."""
+    for s, sensor in enumerate(robot.ft_sensors):
+        ordered = np.sort(window.ft_readings[:, s], axis=0)
+        repeated = (ordered[1:] == ordered[:-1]).sum(axis=0)
+        if (repeated == 0).sum() >= MIN_MOVING_AXES and np.isfinite(ordered).all():
+            for k in np.flatnonzero(repeated == COUNT - 1):
+                yield finding('constant', sensor.name, level=Level.ERROR, what=AXES[k],
+                              value=ordered[0, k], count=COUNT)  # fmt: skip
+
+
+def gravity_at_rest(robot: Robot, window: SampleBatch) -> Findings:
+    """Yield IMUs at rest whose proper acceleration is not as large as gravity."""
+    a, gravity = window.proper_accelerations, float(np.linalg.norm(robot.gravity))
+    rests = (np.abs(window.angular_velocities) < MAX_REST_RATE).all(axis=(0, 2))
+    rests &= (np.ptp(a, axis=0) < MAX_REST_CHANGE).all(axis=1)
+    off = np.abs(np.linalg.norm(a.mean(axis=0), axis=1) - gravity)
+    for k in np.flatnonzero(rests & (off > MAX_GRAVITY_ERROR)):
+        what = 'proper acceleration at rest, beside gravity,'
+        yield finding('rating', robot.imus[k].name, level=Level.ERROR, what=what,
+                      value=off[k], limit=MAX_GRAVITY_ERROR)  # fmt: skip
+
+
+class ImuModel:
+    """Proper accelerations of all IMUs from the motion of one of them [T 4.11]."""
+
+    def __init__(self, robot: Robot) -> None:
+        self._model = free_floating_model(robot)
+        self._data = self._model.createData()
+        joint_of, J_H_L = supports(robot)
+        self._joints = joint_of[[imu.link for imu in robot.imus]].tolist()
+        self._J_H_S = [pin.SE3(J_H_L[imu.link] @ imu.L_H_S) for imu in robot.imus]
+
+    def differences(self, sample: Sample, source: int) -> Array:
+        """Return predicted minus measured proper accelerations in the root link, (n_imus, 3)."""
+        model, data, J_H_S = self._model, self._data, self._J_H_S[source]
+        q, v, a = pin.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
+        q[7:], v[6:], a[6:] = sample.positions, sample.velocities, sample.accelerations
+        turning = pin.Motion(np.zeros(3), sample.angular_velocities[source])
+        joint = self._joints[source]
+        # The root link moves such that the source moves as it measures, its origin without speed.
+        pin.forwardKinematics(model, data, q, v)
+        root_H_S = data.oMi[joint] * J_H_S
+        v[:6] = root_H_S.act(turning - J_H_S.actInv(data.v[joint])).vector
+        pin.forwardKinematics(model, data, q, v, a)
+        own = sample.proper_accelerations[source], sample.angular_accelerations[source]
+        a[:6] = root_H_S.act(pin.Motion(*own) - J_H_S.actInv(data.a[joint])).vector
+        pin.forwardKinematics(model, data, q, v, a)
+        found = np.empty((len(self._joints), 3))
+        for k, (joint, J_H_S) in enumerate(zip(self._joints, self._J_H_S)):
+            motion = pin.getFrameClassicalAcceleration(model, data, joint, J_H_S, pin.LOCAL)
+            off = motion.linear - sample.proper_accelerations[k]
+            found[k] = data.oMi[joint].rotation @ J_H_S.rotation @ off
+        return found
+
+
+def differing_imus(robot: Robot, window: SampleBatch, model: ImuModel, doubted: Mask) -> Findings:
+    """Yield IMUs whose proper acceleration is not what the median of all implies."""
+    usable = np.isfinite(window.proper_accelerations).all(axis=(0, 2)) & ~doubted
+    turning = np.isfinite(window.angular_accelerations).all(axis=(0, 2)) & usable
+    far = np.zeros(len(robot.imus), dtype=bool)
+    # Terms of the motion are wrong if the IMU that they come from is.
+    for source in np.flatnonzero(turning).tolist() if usable.sum() > 1 else ():
+        # An impact makes a link vibrate for a sample.
+        off = np.median(
+            [model.differences(window[k], source) for k in range(0, COUNT, EVERY)], axis=0
+        )
+        known = usable & np.isfinite(off).all(axis=1)
+        if known[source]:
+            sizes = np.linalg.norm(off - np.median(off[known], axis=0), axis=1)
+            far = known & (sizes > MAX_DIFFERENCE)
+            if not far[source]:
+                break
+    for k in np.flatnonzero(far):
+        what = 'difference of proper acceleration from that of other IMUs'
+        yield finding('rating', robot.imus[k].name, level=Level.ERROR, what=what,
+                      value=sizes[k], limit=MAX_DIFFERENCE)  # fmt: skip
+
+
+class ReadingChecks:
+    """Checks the newest samples, and marks the results that depend on what fails them."""
+
+    def __init__(self, robot: Robot) -> None:
+        self._robot, self._ends = robot, joint_ranges(robot)
+        self._imus = ImuModel(robot)
+        self._recent: deque[Sample] = deque(maxlen=COUNT)
+        self._added = 0
+        self.findings: tuple[Finding, ...] = ()
+        """Of the newest window."""
+        self._failing = frozenset[tuple[str, str]]()
+        """Their subjects and codes."""
+        self._marks: tuple[Plan, frozenset[tuple[str, str]], list[Mask]] | None = None
+
+    def add(self, sample: Sample) -> list[Sample]:
+        """Take a sample; return the newest window if it is due, else nothing."""
+        step = sample.stamp_ns - self._recent[-1].stamp_ns if self._recent else PERIOD_NS
+        if 0 <= step < PERIOD_NS:
+            return []
+        if not 0 < step <= 2 * PERIOD_NS:
+            self._recent.clear()
+        self._recent.append(sample)
+        self._added += 1
+        is_due = len(self._recent) == COUNT and self._added % 2 == 0
+        return list(self._recent) if is_due else []
+
+    def judge(self, samples: list[Sample]) -> bool:
+        """Check a window; return true if other subjects fail than before."""
+        robot, window = self._robot, SampleBatch.stack(samples)
+        joints = [*positions_beyond_range(robot, window, self._ends)]
+        joints += frozen_positions(robot, window)
+        imus = [*gravity_at_rest(robot, window)]
+        if not joints:
+            names = {one.subject for one in imus}
+            doubted = np.array([imu.name in names for imu in robot.imus], dtype=bool)
+            imus += differing_imus(robot, window, self._imus, doubted)
+        fts = constant_axes(robot, window)
+        before, self.findings = self._failing, (*joints, *imus, *fts)
+        self._failing = frozenset((one.subject, one.code) for one in self.findings)
+        return before != self._failing
+
+    def marked(self, estimate: WrenchEstimate, plan: Plan) -> WrenchEstimate:
+        """Return an estimate in which the results that depend on the findings are doubtful."""
+        failing = self._failing
+        if not failing:
+            return estimate
+        if self._marks is None or self._marks[0] is not plan or self._marks[1] is not failing:
+            self._marks = plan, failing, doubtful_results(self._robot, plan, failing)
+        names = 'contact_quality', 'torque_quality', 'external_torque_quality', 'submodel_quality'
+        marks = zip(names, self._marks[2])
+        return estimate._replace(
+            **{name: getattr(estimate, name) | DOUBTFUL * mask for name, mask in marks}
+        )
+
+
+def doubtful_results(robot: Robot, plan: Plan, failing: Iterable[tuple[str, str]]) -> list[Mask]:
+    """Return masks of contacts, torques, external torques and submodels [T Theorem 4.2]."""
+    kinds = {'joint_limit': 0, 'frozen': 0, 'constant': 1, 'rating': 2}
+    failed = [{name for name, code in failing if kinds[code] == kind} for kind in range(3)]
+    joints = np.isin(robot.joint_names, list(failed[0]))
+    if joints.sum() > 1:
+        # They are in one message: its unit is wrong.
+        joints[:] = True
+    fts = np.array([ft.name in failed[1] for ft in robot.ft_sensors], dtype=bool)
+    imus = {k for k, imu in enumerate(robot.imus) if imu.name in failed[2]}
+    forest = plan.motion.reaching(plan.dynamics.forest)
+    trees = np.array([bool(imus & plan.motion.rows.get(top.link, frozenset()))
+                      for top in forest.tops if top.ft_sensor < 0], dtype=bool)  # fmt: skip
+    unknowns = [plan.contacts[c].unknowns for c in plan.active]
+
+    def depends(tables: Tables) -> Mask:
+        parts = tables.joints[:, joints], tables.fts[:, fts], tables.sources[:, trees]
+        return np.asarray(np.hstack(parts).any(axis=1))
+
+    found = find_dependence(robot, forest, plan.balance, unknowns)
+    contacts = np.zeros(len(plan.contacts), dtype=bool)
+    submodels = np.zeros(len(robot.submodels), dtype=bool)
+    contacts[plan.active] = depends(found.wrenches)
+    submodels[plan.residual_rows] = depends(found.submodels)
+    return [contacts, depends(found.torques), depends(found.external), submodels]
+
+
+def find_impossible(robot: Robot, samples: SampleBatch) -> Findings:
+    """Yield what fails the checks in windows of a log, each subject and code once."""
+    _, rows = np.unique(samples.stamp_ns // PERIOD_NS, return_index=True)
+    checks, seen = ReadingChecks(robot), set[tuple[str, str]]()
+    for part in rows[: len(rows) // COUNT * COUNT].reshape(-1, COUNT):
+        if np.ptp(samples.stamp_ns[part]) > 2 * COUNT * PERIOD_NS:
+            continue
+        checks.judge([samples[row] for row in part.tolist()])
+        for one in checks.findings:
+            if (key := (one.subject, one.code)) not in seen:
+                seen.add(key)
+                yield one

@@ -1,0 +1,140 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Impossible readings of a robot that moves fast: named within half a second, results marked.
+
+Readings come from a model of the whole robot. Results that a fault changes must be doubtful.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from consistent_readings import ConsistentReadings, random_motion
+from standing_biped import biped, standing
+
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.estimation.reading_checks import (
+    COUNT,
+    PERIOD_NS,
+    ReadingChecks,
+    find_impossible,
+)
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.sample import SampleBatch
+
+IMUS = ['root', 'hand', 'l_foot', 'r_foot']
+CONTACTS = ['root', 'hand', 'l_thigh', 'r_thigh', 'l_foot', 'r_foot']
+FIELDS = 'wrenches', 'torques', 'external_torques', 'residuals'
+QUALITIES = 'contact_quality', 'torque_quality', 'external_torque_quality', 'submodel_quality'
+HALF_TURN = np.diag([1.0, -1.0, -1.0])
+
+
+def fast_samples(robot, rng, n=COUNT):
+    """Return unrelated instants of fast motions under random wrenches."""
+    source = ConsistentReadings(robot)
+    wrenches = [dict(zip(CONTACTS, rng.normal(0.0, 20.0, (6, 6)))) for _ in range(n)]
+    samples = [source.sample(random_motion(robot, rng), one)[0] for one in wrenches]
+    return [one._replace(stamp_ns=(k + 1) * PERIOD_NS) for k, one in enumerate(samples)]
+
+
+def changed(samples, field, change):
+    batch = SampleBatch.stack(samples)
+    values = getattr(batch, field).copy()
+    change(values)
+    batch = replace(batch, **{field: values})
+    return [batch[k] for k in range(len(batch))]
+
+
+def in_degrees(samples):
+    return changed(samples, 'positions', lambda q: np.copyto(q, np.rad2deg(q)))
+
+
+def upside_down(k):
+    def edit(samples):
+        for field in ('angular_velocities', 'proper_accelerations', 'angular_accelerations'):
+            samples = changed(samples, field, lambda a: np.copyto(a[:, k], a[:, k] @ HALF_TURN))
+        return samples
+
+    return edit
+
+
+def in_g(k):
+    def divide(a):
+        a[:, k] /= 9.81
+
+    return lambda samples: changed(samples, 'proper_accelerations', divide)
+
+
+def stuck_axis(samples):
+    return changed(samples, 'ft_readings', lambda y: np.copyto(y[:, 1, 2], 7.0))
+
+
+def frozen_joint(samples):
+    def hold(v):
+        v[:, 0] = 0.4
+
+    samples = changed(samples, 'positions', lambda q: np.copyto(q[:, 0], q[0, 0]))
+    return changed(samples, 'velocities', hold)
+
+
+CASES = {
+    'in degrees': (in_degrees, None),
+    'IMU in use upside down': (upside_down(0), 'root'),
+    'IMU upside down': (upside_down(2), 'l_foot'),
+    'IMU in g': (in_g(1), 'hand'),
+    'axis of an FT sensor': (stuck_axis, 1),
+    'frozen joint': (frozen_joint, 0),
+}
+
+
+@pytest.mark.parametrize('name', CASES)
+def test_impossible_readings_are_named_and_results_marked(name, rng):
+    robot = biped(imus=IMUS)
+    fault, subject = CASES[name]
+    if isinstance(subject, int):
+        sensors = [one.name for one in robot.ft_sensors]
+        subject = {'frozen joint': robot.joint_names, 'axis of an FT sensor': sensors}[name][
+            subject
+        ]
+    good = fast_samples(robot, rng)
+    estimator, checks = WrenchEstimator(robot, map(Contact, CONTACTS)), ReadingChecks(robot)
+    assert not checks.judge(good) and not checks.findings
+    bad = fault(good)
+    assert checks.judge(bad)
+    if subject is not None:
+        assert [one.subject for one in checks.findings] == [subject]
+    right = estimator.update(good[-1])
+    step, wrong = estimator.step(bad[-1])
+    marked, n_marked = checks.marked(wrong, step.plan), 0
+    for field, quality in zip(FIELDS, QUALITIES):
+        off = np.abs(getattr(wrong, field) - getattr(right, field))
+        moved = off.reshape(len(off), -1).max(axis=1) > 1e-6
+        doubtful = (getattr(marked, quality) & Quality.DOUBTFUL) != 0
+        assert not (moved & ~doubtful).any(), field
+        n_marked += doubtful.sum()
+    assert n_marked
+    if name != 'in degrees':
+        assert n_marked < len(marked.quality)
+    assert [*find_impossible(robot, SampleBatch.stack(bad))] == [*checks.findings]
+    assert checks.judge(good) and not checks.marked(wrong, step.plan).quality.any()
+
+
+def test_gravity_at_rest_names_the_one_imu_in_g(rng):
+    robot = biped(imus=['root', 'hand'])
+    rest = standing(robot, rng.uniform(-1.0, 1.0, 5), {'l_sole': 1.0})
+    samples = [rest._replace(stamp_ns=(k + 1) * PERIOD_NS) for k in range(COUNT)]
+    checks = ReadingChecks(robot)
+    assert not checks.judge(samples)
+    assert checks.judge(in_g(1)(samples))
+    assert [one.subject for one in checks.findings] == ['hand']
+
+
+def test_windows_take_samples_at_a_period_and_begin_anew_after_gaps(rng):
+    checks, (sample, *_) = ReadingChecks(biped(imus=IMUS)), fast_samples(biped(imus=IMUS), rng, 1)
+    stamps = np.arange(0, COUNT * PERIOD_NS, PERIOD_NS // 10)
+    windows = [checks.add(sample._replace(stamp_ns=int(t) + 1)) for t in stamps]
+    assert [len(one) for one in windows if one] == [COUNT]
+    assert not checks.add(sample._replace(stamp_ns=10 * COUNT * PERIOD_NS))
+    assert not checks.add(sample._replace(stamp_ns=1))
