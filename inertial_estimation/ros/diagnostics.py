@@ -11,12 +11,11 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
+from inertial_estimation.findings import Level, alike, few
 from inertial_estimation.outputs.diagnostics import FindingLog, Status, diagnostic_array
 
 REPORT_PERIOD = 1.0
 """Period of the diagnostics [s]."""
-MAX_LOGGED = 5
-"""Findings in one line of the log; /diagnostics has them all."""
 
 
 class Diagnostics:
@@ -65,7 +64,7 @@ class Diagnostics:
         begun, ended = self._log.update(one for status in statuses for one in status.findings)
         if ended:
             self._node.get_logger().info(f'ended: {"; ".join(ended)}')
-        if begun:
-            text = '; '.join(map(str, begun[:MAX_LOGGED]))
-            more = f'; {len(begun) - MAX_LOGGED} more' if len(begun) > MAX_LOGGED else ''
-            self._node.get_logger().warning(text + more)
+        for first, others in alike(begun):
+            also = f' (also {few(others)})' if others else ''
+            log = self._node.get_logger()
+            (log.info if first.level == Level.INFO else log.warning)(f'{first}{also}')
