@@ -132,3 +132,13 @@ def test_usual_errors_of_the_model_are_no_fault(seed, case):
     matrix = np.eye(6) + 0.03 * rng.standard_normal((6, 6)) * np.outer(units, 1.0 / units)
     wrong = with_readings(samples, 0, lambda F: F @ matrix.T)
     assert named(robot.with_parameters(parameters), wrong) == []
+
+
+@pytest.mark.parametrize('seed', [1, 2, 4])
+def test_sign_is_named_beside_errors_of_the_same_matrix(seed, case):
+    robot, samples = case
+    rng, units = np.random.default_rng(seed), np.repeat([1.0, 0.1], 3)
+    matrix = np.eye(6) + 0.1 * rng.standard_normal((6, 6)) * np.outer(units, 1.0 / units)
+    for s, sensor in enumerate(robot.ft_sensors):
+        found = named(robot, with_readings(samples, s, lambda F: -F @ matrix.T))
+        assert found[0] == (sensor.name, 'sign')
