@@ -582,12 +582,12 @@ def find_faults(
     }  # fmt: skip
     rated, rivals = [], None
     for test in search.tests():
-        if test.sensor >= 0 and search.score(test.squares, 0.0) > MIN_SCORE:
+        gains = search.gains(test.squares)
+        if test.sensor >= 0 and gains[gains < 0.0].sum() < -CLEAR and gains.sum() > MIN_SCORE:
             # What the matrix errs by, it does with either sign.
             squares, price = search.with_sign(test.sensor)
-            if search.score(squares, price) > search.score(test.squares, 0.0):
-                test = test._replace(squares=squares, price=test.price + price)
-        gains = search.gains(test.squares)
+            test = test._replace(squares=squares, price=test.price + price)
+            gains = search.gains(squares)
         score = float(gains.sum()) - test.price - likes.get(test.subject, 0.0)
         if score < MIN_SCORE or gains[gains < 0.0].sum() < -CLEAR:
             continue
