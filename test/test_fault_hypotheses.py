@@ -132,3 +132,16 @@ def test_usual_errors_of_the_model_are_no_fault(seed, case):
     matrix = np.eye(6) + 0.03 * rng.standard_normal((6, 6)) * np.outer(units, 1.0 / units)
     wrong = with_readings(samples, 0, lambda F: F @ matrix.T)
     assert named(robot.with_parameters(parameters), wrong) == []
+
+
+def test_sign_of_a_real_sensor_with_a_wrong_matrix_is_named():
+    pytest.importorskip('mujoco')
+    from bench import corrupted_logs, log_streams
+
+    if not log_streams.DATA.is_dir():
+        pytest.skip('needs ../shared/data')
+    robot, samples, contacts, _ = corrupted_logs.CASES['yoga'](1)
+    s = [sensor.name for sensor in robot.ft_sensors].index('r_foot_ft')
+    wrong = with_readings(samples, s, lambda F: -F)
+    found = find_faults(robot, wrong, wrong.ft_readings, contacts)
+    assert [(one.subject, one.kind) for one in found] == [('r_foot_ft', 'sign')]

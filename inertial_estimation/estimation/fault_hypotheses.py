@@ -107,8 +107,8 @@ class Test(NamedTuple):
     price: float
     """Of its parameters and of the number of its like [nats]."""
     squares: Array
-    change: Change | None = None
-    """Of the motion; None: it is linear in the readings."""
+    sensor: int = -1
+    """Whose sign it changes."""
 
 
 class FaultSearch:
@@ -243,7 +243,8 @@ class FaultSearch:
                 )
                 kind = 'sign' if text == '-x, -y, -z' else f'axes ({text})'
                 price = 0.0 if kind == 'sign' else LOG_TURNS
-                yield Test(sensor.name, kind, np.nan, '', price, self.with_readings(s, turned))
+                sign, squares = s if kind == 'sign' else -1, self.with_readings(s, turned)
+                yield Test(sensor.name, kind, np.nan, '', price, squares, sign)
             split = np.zeros((n, 6, 2))
             split[:, :3, 0], split[:, 3:, 1] = F[:, s, :3], F[:, s, 3:]
             slopes = {b: self.null.equations[b].loads[s] for b in own}
@@ -310,16 +311,26 @@ class FaultSearch:
             for b, one in enumerate(self.null.equations) if one.links
         }  # fmt: skip
         found.append((columns, np.tile([MASS_ERROR, *3 * [COM_ERROR]], len(links))))
-        for s in range(F.shape[1]):
-            columns = {
-                b: (one.loads[s][..., None] * F[:, s, None, None]).reshape(*one.value.shape, 36)
-                for b, one in enumerate(self.null.equations) if s in one.loads
-            }  # fmt: skip
-            found.append((columns, MATRIX_ERROR))
+        found += [(self._matrix_columns(s), MATRIX_ERROR) for s in range(F.shape[1])]
         for columns, sizes in found:
             x, squares, price = self.linear(columns, sizes=sizes)
             if np.abs(x).max(initial=0.0) < UNUSUAL:
                 yield self.gains(squares), price
+
+    def _matrix_columns(self, s: int) -> dict[int, Array]:
+        F = self.null.readings[:, s, None, None]
+        return {
+            b: (one.loads[s][..., None] * F).reshape(*one.value.shape, 36)
+            for b, one in enumerate(self.null.equations) if s in one.loads
+        }  # fmt: skip
+
+    def with_sign(self, s: int) -> tuple[Array, float]:
+        """Return mean squares with the other sign beside matrix errors, and the price of these."""
+        readings = self.null.readings.copy()
+        readings[:, s] *= -1.0
+        fit = Fit(self.null.equations, readings)
+        _, squares, price = self.linear(self._matrix_columns(s), fit, MATRIX_ERROR)
+        return squares, price
 
     def _of_joints(
         self, factors: Array | float = 1.0, offset: Array | float = 0.0, order: Any = slice(None)
@@ -572,6 +583,11 @@ def find_faults(
     rated, rivals = [], None
     for test in search.tests():
         gains = search.gains(test.squares)
+        if test.sensor >= 0 and gains[gains < 0.0].sum() < -CLEAR and gains.sum() > MIN_SCORE:
+            # What the matrix errs by, it does with either sign.
+            squares, price = search.with_sign(test.sensor)
+            test = test._replace(squares=squares, price=test.price + price)
+            gains = search.gains(squares)
         score = float(gains.sum()) - test.price - likes.get(test.subject, 0.0)
         if score < MIN_SCORE or gains[gains < 0.0].sum() < -CLEAR:
             continue
