@@ -3,7 +3,7 @@
 """
 The equations of a log that a fault of it breaks, and their residuals.
 
-They are the balances of the submodels [T 4.16], joint torques against efforts [T 4.23], and each
+They are the balances of the submodels [T 4.19], joint torques against efforts [T 4.24], and each
 IMU against its prediction from another source [T 4.2, 4.4]. Constant FT offsets are free in each
 of them, friction and drive inertia in those of torques.
 """

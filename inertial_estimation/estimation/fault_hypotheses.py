@@ -222,8 +222,12 @@ class FaultSearch:
         squares, change = self.base.copy(), readings - self.null.readings[:, s]
         for b, one in enumerate(self.null.equations):
             if s in one.loads and self.weights[b] > 0.0:
-                moved = (one.loads[s] @ change[..., None])[..., 0]
-                squares[b] = mean_square(self.null.raw[b] - self.null.free(b, moved))
+                moved, raw = (one.loads[s] @ change[..., None])[..., 0], self.null.raw[b]
+                known = np.isfinite(moved).all(axis=1)
+                left = raw - self.null.free(b, np.where(known[:, None], moved, 0.0))
+                # Where a signal ends, a delayed reading is not known: both on the same rows.
+                same = np.repeat(known[self.null.kept[b]], moved.shape[1])
+                squares[b] *= mean_square(left[same]) / mean_square(raw[same])
         return squares
 
     def ft_hypotheses(self) -> Iterator[Test]:
