@@ -96,13 +96,11 @@ class SampleWindow(NamedTuple):
 
 
 class _Added(NamedTuple):
-    """A window, and what was known before it."""
+    """A window as evidence and whitened, and what was known before it."""
 
     evidence: Evidence
-    seconds: float
-    before: Information
-    gain: float
-    """Of the memory before."""
+    window: SampleWindow
+    before: SubmodelMemory
 
 
 class InnovationTest:
@@ -286,7 +284,7 @@ class SubmodelIdentifier:
             accepted, change = self._test.judge(window)
             rejecting = self._test.rejecting
         self.rejected_seconds = self.rejected_seconds + seconds if rejecting else 0.0
-        if self._replaces_start(new, seconds, change):
+        if self._replaces_start(new, window, change):
             self._restart()
             return Change.BEGUN
         if change is Change.BODY:
@@ -306,34 +304,39 @@ class SubmodelIdentifier:
             self._compare(new, seconds)
         return change
 
-    def _replaces_start(self, new: Evidence, seconds: float, change: Change | None) -> bool:
+    def _replaces_start(self, new: Evidence, window: SampleWindow, change: Change | None) -> bool:
         """Start the memory again from the newest equations if its start was wrong."""
         memory, recent = self.memory, self._recent
-        assert memory.information is not None
         if change is not None:
             recent.clear()
-        recent.append(_Added(new, seconds, memory.information, memory.gain))
-        if sum(one.seconds for one in recent) < self._settings.warm_up:
+        recent.append(_Added(new, window, copy(memory)))
+        if sum(one.window.seconds for one in recent) < self._settings.warm_up:
             return False
-        while sum(one.seconds for one in [*recent][1:]) > COMPARED_SPAN * self._settings.warm_up:
+        longest = COMPARED_SPAN * self._settings.warm_up
+        while sum(one.window.seconds for one in [*recent][1:]) > longest:
             recent.popleft()
-        newest, older = reduce(Evidence.merge, (one.evidence for one in recent)), recent[0]
-        whitened, prior = memory.whitened(newest), memory.loose_prior
-        assert whitened is not None
-        rows = whitened[0]
-        both, own = older.before.merge(rows), rows.merge(prior)
-        excess = both.merge(prior).energy - older.before.merge(prior).energy - own.energy
-        excess /= prior.n
-        # A longer rest determines no more, only better.
-        both = both.forget(older.before.count / both.count)
-        is_more = memory.determined(both) > memory.determined(older.before)
-        is_contrary = excess > MAX_EXCESS and is_more
-        # Few equations leave less than their noise, which takes longer to find.
-        left = newest.residuals(RowSpace.of(own.R).solve(own.rho))
-        begun = copy(memory)
-        if not ((is_contrary or self._is_quiet(left)) and begun.begin(newest)):
+        older, prior = recent[0].before, memory.loose_prior
+        assert older.information is not None
+        own = prior.merge(*(one.window.rows for one in recent))
+        apart = older.information.merge(prior).energy + own.energy
+        is_contrary = older.information.merge(own).energy - apart > MAX_EXCESS * prior.n
+        if is_contrary:
+            both = older.information.merge(*(one.window.rows for one in recent))
+            # A longer rest determines no more, only better.
+            equal = both.forget(older.information.count / both.count)
+            is_contrary = memory.determined(equal) > memory.determined(older.information)
+        windows = [one.evidence for one in recent]
+        # Few equations leave less than their noise, which takes longer to find, and each by
+        # itself least, which takes no time.
+        if not is_contrary and not (
+            self._is_quiet(_residuals(windows))
+            and self._is_quiet(_residuals(windows, RowSpace.of(own.R).solve(own.rho)))
+        ):
             return False
-        if not (is_contrary or self._is_quiet(begun.noise)) or begun.gain < older.gain:
+        begun, newest = copy(memory), reduce(Evidence.merge, windows)
+        if not begun.begin(newest) or begun.gain < older.gain:
+            return False
+        if not (is_contrary or self._is_quiet(begun.noise)):
             return False
         begun.seconds += self.rejected_seconds
         self.memory = begun
@@ -366,3 +369,14 @@ class SubmodelIdentifier:
                 group = kind.partition(' ')[0].partition('_')[0]
                 squares.setdefault(group, []).append((levels[kind] / level) ** 2)
         return {group: float(np.mean(own)) for group, own in squares.items()}
+
+
+def _residuals(windows: Sequence[Evidence], x: Array | None = None) -> dict[str, float]:
+    """Return the rms residual of each kind over some windows; None: of the best x of each."""
+    found = {}
+    for kind in windows[0].kinds:
+        parts = [one.kinds[kind] for one in windows]
+        squares = [one.energy if x is None else one.squared_residual(x) for one in parts]
+        if count := sum(one.count for one in parts):
+            found[kind] = float(np.sqrt(sum(squares) / count))
+    return found
