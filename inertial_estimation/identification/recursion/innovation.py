@@ -317,26 +317,34 @@ class SubmodelIdentifier:
             recent.popleft()
         older, prior = recent[0].before, memory.loose_prior
         assert older.information is not None
-        own = prior.merge(*(one.window.rows for one in recent))
-        apart = older.information.merge(prior).energy + own.energy
-        is_contrary = older.information.merge(own).energy - apart > MAX_EXCESS * prior.n
-        if is_contrary:
-            both = older.information.merge(*(one.window.rows for one in recent))
-            # A longer rest determines no more, only better.
-            equal = both.forget(older.information.count / both.count)
-            is_contrary = memory.determined(equal) > memory.determined(older.information)
+        older_rows = older.information
+
+        def excess(rows: Information) -> float:
+            """Return the squares that equations add together with those before."""
+            own = rows.merge(prior)
+            apart = older_rows.merge(prior).energy + own.energy
+            return (older_rows.merge(own).energy - apart) / prior.n
+
+        # Without the noise as it is now, and with what each window leaves by itself: in less time.
         windows = [one.evidence for one in recent]
-        # Few equations leave less than their noise, which takes longer to find, and each by
-        # itself least, which takes no time.
-        if not is_contrary and not (
-            self._is_quiet(_residuals(windows))
-            and self._is_quiet(_residuals(windows, RowSpace.of(own.R).solve(own.rho)))
-        ):
+        usual = reduce(Information.merge, (one.window.rows for one in recent))
+        if not (excess(usual) > MAX_EXCESS or self._is_quiet(_least_residuals(windows))):
             return False
-        begun, newest = copy(memory), reduce(Evidence.merge, windows)
-        if not begun.begin(newest) or begun.gain < older.gain:
+        newest = reduce(Evidence.merge, windows)
+        whitened = memory.whitened(newest)
+        assert whitened is not None
+        rows = whitened[0]
+        both, own = older_rows.merge(rows), rows.merge(prior)
+        # A longer rest determines no more, only better.
+        both = both.forget(older_rows.count / both.count)
+        is_contrary = excess(rows) > MAX_EXCESS
+        is_contrary &= memory.determined(both) > memory.determined(older_rows)
+        # Few equations leave less than their noise, which takes longer to find.
+        left = newest.residuals(RowSpace.of(own.R).solve(own.rho))
+        begun = copy(memory)
+        if not ((is_contrary or self._is_quiet(left)) and begun.begin(newest)):
             return False
-        if not (is_contrary or self._is_quiet(begun.noise)):
+        if not (is_contrary or self._is_quiet(begun.noise)) or begun.gain < older.gain:
             return False
         begun.seconds += self.rejected_seconds
         self.memory = begun
@@ -371,12 +379,11 @@ class SubmodelIdentifier:
         return {group: float(np.mean(own)) for group, own in squares.items()}
 
 
-def _residuals(windows: Sequence[Evidence], x: Array | None = None) -> dict[str, float]:
-    """Return the rms residual of each kind over some windows; None: of the best x of each."""
+def _least_residuals(windows: Sequence[Evidence]) -> dict[str, float]:
+    """Return the rms residual of each kind that no unknowns of each window can explain."""
     found = {}
     for kind in windows[0].kinds:
         parts = [one.kinds[kind] for one in windows]
-        squares = [one.energy if x is None else one.squared_residual(x) for one in parts]
         if count := sum(one.count for one in parts):
-            found[kind] = float(np.sqrt(sum(squares) / count))
+            found[kind] = float(np.sqrt(sum(one.energy for one in parts) / count))
     return found
