@@ -96,13 +96,11 @@ class SampleWindow(NamedTuple):
 
 
 class _Added(NamedTuple):
-    """A window, and what was known before it."""
+    """A window as evidence and whitened, and what was known before it."""
 
     evidence: Evidence
-    seconds: float
-    before: Information
-    gain: float
-    """Of the memory before."""
+    window: SampleWindow
+    before: SubmodelMemory
 
 
 class InnovationTest:
@@ -286,7 +284,7 @@ class SubmodelIdentifier:
             accepted, change = self._test.judge(window)
             rejecting = self._test.rejecting
         self.rejected_seconds = self.rejected_seconds + seconds if rejecting else 0.0
-        if self._replaces_start(new, seconds, change):
+        if self._replaces_start(new, window, change):
             self._restart()
             return Change.BEGUN
         if change is Change.BODY:
@@ -306,28 +304,41 @@ class SubmodelIdentifier:
             self._compare(new, seconds)
         return change
 
-    def _replaces_start(self, new: Evidence, seconds: float, change: Change | None) -> bool:
+    def _replaces_start(self, new: Evidence, window: SampleWindow, change: Change | None) -> bool:
         """Start the memory again from the newest equations if its start was wrong."""
         memory, recent = self.memory, self._recent
-        assert memory.information is not None
         if change is not None:
             recent.clear()
-        recent.append(_Added(new, seconds, memory.information, memory.gain))
-        if sum(one.seconds for one in recent) < self._settings.warm_up:
+        recent.append(_Added(new, window, copy(memory)))
+        if sum(one.window.seconds for one in recent) < self._settings.warm_up:
             return False
-        while sum(one.seconds for one in [*recent][1:]) > COMPARED_SPAN * self._settings.warm_up:
+        longest = COMPARED_SPAN * self._settings.warm_up
+        while sum(one.window.seconds for one in [*recent][1:]) > longest:
             recent.popleft()
-        newest, older = reduce(Evidence.merge, (one.evidence for one in recent)), recent[0]
-        whitened, prior = memory.whitened(newest), memory.loose_prior
+        older, prior = recent[0].before, memory.loose_prior
+        assert older.information is not None
+        older_rows = older.information
+
+        def excess(rows: Information) -> float:
+            """Return the squares that equations add together with those before."""
+            own = rows.merge(prior)
+            apart = older_rows.merge(prior).energy + own.energy
+            return (older_rows.merge(own).energy - apart) / prior.n
+
+        # Without the noise as it is now, and with what each window leaves by itself: in less time.
+        windows = [one.evidence for one in recent]
+        usual = reduce(Information.merge, (one.window.rows for one in recent))
+        if not (excess(usual) > MAX_EXCESS or self._is_quiet(_least_residuals(windows))):
+            return False
+        newest = reduce(Evidence.merge, windows)
+        whitened = memory.whitened(newest)
         assert whitened is not None
         rows = whitened[0]
-        both, own = older.before.merge(rows), rows.merge(prior)
-        excess = both.merge(prior).energy - older.before.merge(prior).energy - own.energy
-        excess /= prior.n
+        both, own = older_rows.merge(rows), rows.merge(prior)
         # A longer rest determines no more, only better.
-        both = both.forget(older.before.count / both.count)
-        is_more = memory.determined(both) > memory.determined(older.before)
-        is_contrary = excess > MAX_EXCESS and is_more
+        both = both.forget(older_rows.count / both.count)
+        is_contrary = excess(rows) > MAX_EXCESS
+        is_contrary &= memory.determined(both) > memory.determined(older_rows)
         # Few equations leave less than their noise, which takes longer to find.
         left = newest.residuals(RowSpace.of(own.R).solve(own.rho))
         begun = copy(memory)
@@ -366,3 +377,13 @@ class SubmodelIdentifier:
                 group = kind.partition(' ')[0].partition('_')[0]
                 squares.setdefault(group, []).append((levels[kind] / level) ** 2)
         return {group: float(np.mean(own)) for group, own in squares.items()}
+
+
+def _least_residuals(windows: Sequence[Evidence]) -> dict[str, float]:
+    """Return the rms residual of each kind that no unknowns of each window can explain."""
+    found = {}
+    for kind in windows[0].kinds:
+        parts = [one.kinds[kind] for one in windows]
+        if count := sum(one.count for one in parts):
+            found[kind] = float(np.sqrt(sum(one.energy for one in parts) / count))
+    return found
