@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from inertial_estimation.arrays import Array, Indices
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.estimation.fault_equations import (
     PERIOD,
     Fit,
@@ -223,7 +223,7 @@ class FaultSearch:
         for b, one in enumerate(self.null.equations):
             if s in one.loads and self.weights[b] > 0.0:
                 moved, raw = (one.loads[s] @ change[..., None])[..., 0], self.null.raw[b]
-                known = np.isfinite(moved).all(axis=1)
+                known: Mask = np.logical_and.reduce(np.isfinite(moved), axis=1)
                 left = raw - self.null.free(b, np.where(known[:, None], moved, 0.0))
                 # Where a signal ends, a delayed reading is not known: both on the same rows.
                 same = np.repeat(known[self.null.kept[b]], moved.shape[1])
