@@ -78,11 +78,11 @@ class Bench(BenchRobot):
         """Send the readings with the next stamp; return their torques."""
         estimator = self.estimator.pipeline._estimator
 
-        def update(sample, contacts):
+        def step(sample, contacts):
             self.sample = sample
-            return WrenchEstimator.update(estimator, sample, contacts)
+            return WrenchEstimator.step(estimator, sample, contacts)
 
-        estimator.update = update
+        estimator.step = step
         self._report = None
         self.stamp_ns += PERIOD_NS
         for name, wrench in self.wrenches.items():
