@@ -30,7 +30,7 @@ with coarse steps may agree by chance.
 """
 CONSTANT_ROUND_OFF = 1e-13
 USUAL_BIAS = 0.2
-"""Bias of an accelerometer without calibration, 20 mg in data sheets, standard deviation [m/s^2]."""
+"""Bias of an accelerometer without calibration: 20 mg in data sheets, deviation [m/s^2]."""
 MIN_CELSIUS, MAX_CELSIUS = -60.0, 150.0
 """Of an FT sensor; rooms have 290 K and more."""
 SCALE = np.repeat([1.0, 0.1], 3)
