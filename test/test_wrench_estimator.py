@@ -196,6 +196,21 @@ def test_compiled_steps_are_those_of_numpy(name, rng, monkeypatch):
 # Inputs
 
 
+def test_arrays_of_other_kinds_are_read_as_their_numbers(nested_humanoid, rng):
+    """Another byte order, single precision, columns first, every other row of an array."""
+    estimator, sample = WrenchEstimator(nested_humanoid), random_sample(nested_humanoid, rng)
+    for name in Sample._fields[1:8]:
+        given = getattr(sample, name).astype(np.float32)
+        plain = estimator.update(sample._replace(**{name: given.astype(float)}))
+        spaced = np.repeat(given, 2, axis=0)[::2]
+        for other in (given, given.astype('>f8'), np.asfortranarray(given), spaced):
+            changed = sample._replace(**{name: other})
+            steps = estimator.update(changed), estimator.batch(SampleBatch.stack([changed])).at(0)
+            for found in steps:
+                np.testing.assert_allclose(found.torques, plain.torques, atol=EXACT)
+                np.testing.assert_allclose(found.residuals, plain.residuals, atol=EXACT)
+
+
 def test_values_that_cannot_be_used_are_refused(two_link):
     for index, value in ((4, np.nan), (0, 0.0), (0, -1e-9)):
         parameters = two_link.parameters.copy()

@@ -71,7 +71,9 @@ class Dynamics:
     def run(self, sample: Sample) -> None:
         """Compute `tau`, `poses` and `axes`."""
         self._state[self._rows] = np.concatenate(sample[1:7], axis=None)
-        self._compute(self.q, self.v, self.a, sample.positions)
+        # Pinocchio reads numbers of another byte order as they stand.
+        positions = np.ascontiguousarray(sample.positions, dtype=np.float64)
+        self._compute(self.q, self.v, self.a, positions)
 
     def run_many(self, samples: SampleBatch) -> tuple[Array, Array, Array]:
         """Return tau (n, nv), poses (n, n_supports, 4, 3), axes (n, n_joints, 6) of many."""
@@ -81,7 +83,7 @@ class Dynamics:
         states = np.tile(self._state, (n, 1))
         states[:, self._rows] = np.concatenate(readings, axis=1)
         q, v, a = (part.T for part in self._split(states.T))
-        positions = np.ascontiguousarray(samples.positions)
+        positions = np.ascontiguousarray(samples.positions, dtype=np.float64)
         tau, poses, axes = (np.empty((n, *x.shape)) for x in (self.tau, self.poses, self.axes))
         for i in range(n):
             self._compute(q[i], v[i], a[i], positions[i])
