@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices, Mask
-from inertial_estimation.calibration.residual_statistics import AXES, consensus
+from inertial_estimation.calibration.residual_statistics import consensus
 from inertial_estimation.errors import LogError
+from inertial_estimation.model.sensors import AXES
 
 MIN_SLOPE_RATIO = 0.002
 """Slope by gravity over the median of the channels; gauges of 32 real sensors: 0.006 and more."""

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import LogError, ModelError, ShapeError
 from inertial_estimation.findings import Finding, Level, finding
+from inertial_estimation.model.sensors import AXES
 
 Blocks = NDArray[np.intp]
 
-AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 MIN_SAMPLES = 7
 """
 With fewer, the centred readings of any body lie in five dimensions or less, and those of a sensor

@@ -16,7 +16,6 @@ from inertial_estimation.calibration.calibration_file import (
     require_usable,
     write,
 )
-from inertial_estimation.calibration.residual_statistics import AXES
 from inertial_estimation.cli.render import (
     escape,
     findings_lines,
@@ -28,6 +27,7 @@ from inertial_estimation.cli.render import (
 )
 from inertial_estimation.errors import CalibrationError, ConfigError, NameNotFound
 from inertial_estimation.findings import Finding, Level
+from inertial_estimation.model.sensors import AXES
 
 WRENCH, MATRIX = 'N, Nm', 'N, Nm/raw'
 UNITS = {

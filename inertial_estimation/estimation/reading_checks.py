@@ -22,6 +22,7 @@ from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.model.joint_limits import limits_of
 from inertial_estimation.model.pinocchio_model import free_floating_model, supports
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import AXES
 from inertial_estimation.model.urdf import parse
 from inertial_estimation.sample import Sample, SampleBatch
 
@@ -39,7 +40,6 @@ MAX_DIFFERENCE = 4.0
 """Of the proper accelerations of IMUs: an axis off by 23 degrees [m/s^2]."""
 MIN_TRAVEL = 0.03
 """That velocities state while a position stands still [rad or m]."""
-AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 MIN_MOVING_AXES = 3
 """Of an FT sensor whose readings all differ, while another axis repeats itself."""
 Findings = Iterator[Finding]

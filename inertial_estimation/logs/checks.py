@@ -18,6 +18,7 @@ import numpy as np
 from scipy.integrate import cumulative_trapezoid
 
 from inertial_estimation.arrays import Array
+from inertial_estimation.estimation.reading_checks import MAX_EXCESS
 from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.preparation import Preparation
@@ -30,8 +31,6 @@ from inertial_estimation.sample import SampleBatch
 KINDS = 'position', 'velocity', 'effort', 'wrench'
 """Of measured signals."""
 MIN_MOTION = limit_of('motion')
-MAX_EXCESS = 1.0
-"""Beyond an end stop by the range of a joint, and by so much, a unit is wrong [rad or m]."""
 OUTLIER_SHARE, RATING_SHARE = 0.01, 0.1
 """Shares of the samples that may be anything, that may exceed a rating."""
 VELOCITY_SPAN, MIN_CORRELATION = 0.2, 0.5

@@ -16,6 +16,8 @@ from inertial_estimation.model.arguments import pose_matrix
 
 MEASURES = ('both', 'accelerometer', 'gyroscope')
 """Quantities that an IMU may measure."""
+AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
+"""Of the reading of an FT sensor."""
 
 
 def check_unique(kind: str, names: Sequence[str]) -> None:
