@@ -12,8 +12,8 @@ from setuptools import Extension, find_packages, setup
 package_name = 'inertial_estimation'
 share = f'share/{package_name}'
 
-# Without a compiler, or with CC= in the environment, NumPy does the same more slowly, and the wheel
-# is one for every platform.
+# Without a compiler, or with CC= in the environment, NumPy does the same more slowly, and the
+# wheel is one for every platform.
 compiler = os.environ.get('CC', sysconfig.get_config_var('CC') or '').split()
 has_headers = os.path.exists(os.path.join(sysconfig.get_path('include'), 'Python.h'))
 step = f'{package_name}/estimation/_step'
