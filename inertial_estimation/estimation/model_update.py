@@ -46,6 +46,8 @@ LENGTH = 0.1
 MARGIN = limit_of('update_rejected')
 """Of losses: good updates lose up to 0.8 more than the URDF, the first of a stream rarely up to 2,
 those after a wrong start of the identifier 4 to 30."""
+CAUTION = 0.1
+"""Share of it that an update may lose after one that was refused: such a stream fades slowly."""
 
 
 class ModelInUse:
@@ -157,7 +159,8 @@ class ModelInUse:
         tried, self._tried, self._losses = self._tried, None, None
         trusted, used, *_ = totals = losses.sum(axis=1)
         best = int(used < trusted)
-        if totals[-1] <= totals[best] + MARGIN:
+        wary = tried is not None and self.refusal
+        if totals[-1] <= totals[best] + (CAUTION if wary else 1.0) * MARGIN:
             if tried is not None:
                 self._take(tried)
             return
