@@ -11,7 +11,7 @@ publishers (test_estimator_node.py), wrong updates (test_model_updates.py).
 
 from collections import deque
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from time import perf_counter
 
 import bag_messages
@@ -41,9 +41,9 @@ ARM, IMU, STATES = 'ft/arm_sensor', 'imu/root', 'joint_states'
 FTS = [f'ft/{name}' for name in HUMANOID['ft_sensors']]
 
 
-def cycle(k):
+def cycle(k, period_ns=PERIOD_NS):
     """Return topics, stamps and values of a cycle: smooth, slow, and never the same."""
-    stamp, t = START_NS + k * PERIOD_NS, k * PERIOD_NS * 1e-9
+    stamp, t = START_NS + k * period_ns, k * period_ns * 1e-9
     phase = np.arange(6.0)
     for s, topic in enumerate(FTS):
         yield [topic, stamp, 20.0 * np.sin(0.9 * t + phase + s) + 0.01 * np.cos(40.0 * t)]
@@ -79,8 +79,8 @@ def edited(topic, change):
 
 def once(change):
     """Return a fault of one message of the arm."""
-    count = iter(range(LAST))
-    return edited(ARM, lambda s, v: change(s, v) if next(count) == 20 else (s, v))
+    messages = count()
+    return edited(ARM, lambda s, v: change(s, v) if next(messages) == 20 else (s, v))
 
 
 def silent(*topics):
