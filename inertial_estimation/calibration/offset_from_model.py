@@ -44,8 +44,7 @@ from inertial_estimation.calibration.support_loads import (
     support_loads,
 )
 from inertial_estimation.errors import CalibrationError, ModelError, OffsetsNotUnique
-from inertial_estimation.estimation.sample_shapes import SampleShapes
-from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.estimation.wrench_estimator import SampleShapes, WrenchEstimator
 from inertial_estimation.findings import Finding, finding
 from inertial_estimation.model.arguments import indices, names
 from inertial_estimation.model.ft_calibration import FtCalibration

@@ -31,11 +31,11 @@ from inertial_estimation.cli.render import escape, progress_bars, show
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, CallError
 from inertial_estimation.findings import Level
-from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import Log, LogSlice, TimeRange
 from inertial_estimation.logs.offsets import in_hindsight, predict_wrenches
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.sensor_log import pair_on_robot, read_tool_log
+from inertial_estimation.logs.table_formats import Layout
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
 
@@ -200,7 +200,7 @@ def _open(
         show(escape(f'support: fixed_link {settings.fixed_link}, assumed the only contact'))
     elif not chosen.support:
         raise CallError('name --support, or give a fixed_link')
-    layout = IdentifySettings.from_yaml(chosen.layout).log if chosen.layout else None
+    layout = Layout.from_yaml(chosen.layout) if chosen.layout else None
     with progress_bars() as progress:
         return open_log(part.path, robot, settings, layout=layout, progress=progress)
 

@@ -24,12 +24,12 @@ from inertial_estimation.cli.render import (
 )
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CallError, LogError
-from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import TimeRange
 from inertial_estimation.logs.offsets import OffsetRequest
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import replay
 from inertial_estimation.logs.results import Replay
+from inertial_estimation.logs.table_formats import Layout
 from inertial_estimation.model.configured_robot import build_robot
 
 Record = dict[str, Any]
@@ -55,7 +55,7 @@ def run(chosen: argparse.Namespace) -> None:
         raise LogError(f"'{chosen.out}' exists already")
     urdf = load_urdf(chosen.robot)
     settings = EstimatorSettings.from_yaml(chosen.config)
-    layout = IdentifySettings.from_yaml(chosen.layout).log if chosen.layout else None
+    layout = Layout.from_yaml(chosen.layout) if chosen.layout else None
     with progress_bars() as progress:
         robot = build_robot(settings, urdf)
         log: Any = chosen.bag

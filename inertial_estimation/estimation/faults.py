@@ -17,13 +17,14 @@ from inertial_estimation.estimation.dependence import find_dependence
 from inertial_estimation.estimation.estimate import Flags, Quality
 from inertial_estimation.estimation.forest import Forest
 from inertial_estimation.estimation.link_motion import LinkMotions, MotionPlan, replaced
-from inertial_estimation.estimation.sample_shapes import NUMBERS
 from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE, Bits
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
 S = TypeVar('S', Sample, SampleBatch)
 
+NUMBERS = Sample._fields[1:8]
+"""Arrays of a sample that no robot may lack."""
 ABSURD = 1e30
 """Numbers of this size are faults too: their products would overflow into other results."""
 

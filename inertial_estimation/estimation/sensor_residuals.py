@@ -22,8 +22,7 @@ from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.faults import alike, with_gaps
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.momentum_check import NOISE_FACTOR, PART
-from inertial_estimation.estimation.sample_shapes import SampleShapes
-from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.estimation.wrench_estimator import SampleShapes, WrenchEstimator
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensor_models import accelerometer, gyroscope

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.errors import ConfigError, ModelError
+from inertial_estimation.errors import ConfigError, ModelError, ShapeError
 from inertial_estimation.estimation.contacts import Contact, ContactSet, check_contacts
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.faults import (
     ABSURD,
+    NUMBERS,
     Faults,
     Gaps,
     Unsound,
@@ -26,7 +27,6 @@ from inertial_estimation.estimation.faults import (
 from inertial_estimation.estimation.link_motion import LinkMotions
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.plan_cache import PlanCache
-from inertial_estimation.estimation.sample_shapes import SampleShapes, check_numbers
 from inertial_estimation.estimation.step import Step, compiled
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.ft_calibration import FtCalibration
@@ -302,6 +302,44 @@ class WrenchEstimator:
         if isinstance(contacts, ContactSet):
             return contacts
         return ContactSet.reported(contacts)
+
+
+class SampleShapes:
+    """The shapes of the arrays of a robot's samples."""
+
+    def __init__(self, robot: Robot) -> None:
+        joints, imus, fts = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
+        needed = [(joints,)] * 3 + [(imus, 3)] * 3 + [(fts, 6)]
+        optional = ('joint_states', 'imu_states', 'ft_states', 'ft_temperatures')
+        shapes = [*needed, (joints,), (imus,), (fts,), (fts,)]
+        may_lack = [False] * len(needed) + [True] * len(optional)
+        self._shapes = tuple(zip((*NUMBERS, *optional), shapes, may_lack, strict=True))
+        self._counts = f"robot '{robot.name}' has {joints} joints, {imus} IMUs, {fts} FT sensors"
+
+    def check(self, sample: Sample | SampleBatch, wanted: type = SampleBatch) -> None:
+        """Refuse anything but a sample, or samples, of this robot."""
+        if not isinstance(sample, wanted):
+            raise ModelError(f'a {type(sample).__name__} is given, expected a {wanted.__name__}')
+        lead = np.shape(sample.stamp_ns) if wanted is SampleBatch else ()
+        try:
+            for name, shape, may_lack in self._shapes:
+                array = getattr(sample, name)
+                if may_lack and array is None:
+                    continue
+                if array.shape != lead + shape:
+                    raise ShapeError(name, lead + shape, array.shape, self._counts)
+        except AttributeError:
+            raise ModelError(f"'{name}' of a sample is no NumPy array") from None
+        if wanted is SampleBatch:
+            check_numbers(sample)
+
+
+def check_numbers(sample: Sample | SampleBatch) -> None:
+    """Refuse arrays of anything but numbers."""
+    for name in NUMBERS:
+        array = getattr(sample, name)
+        if array.dtype.kind not in 'biuf':
+            raise ModelError(f"'{name}' is an array of {array.dtype}, expected numbers")
 
 
 def _is_faulty(plan: Plan, sample: Sample, ft_wrenches: Array) -> bool:

@@ -15,6 +15,7 @@ from zipfile import is_zipfile
 import numpy as np
 
 from inertial_estimation.arrays import Array
+from inertial_estimation.config.files import load_mapping
 from inertial_estimation.config.values import (
     Names,
     Numbers,
@@ -268,6 +269,15 @@ class Layout:
     external: Mapping[str, Annotated[WrenchColumns, signal('wrench', WrenchColumns)]] = field(
         default_factory=dict
     )
+
+    @classmethod
+    def from_yaml(cls, path: str | Path) -> Layout:
+        """Read the section `log` of a file of `identify`."""
+        try:
+            found: Layout = record(cls, load_mapping(Path(path)).get('log'), 'log')
+        except (ConfigError, NameNotFound) as error:
+            raise ConfigError(f'{path}: {error}') from error
+        return found
 
     def require_torques(self, joints: Sequence[str]) -> None:
         """Raise for currents without scale."""

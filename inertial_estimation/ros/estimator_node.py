@@ -140,7 +140,8 @@ class Pipeline:
         except (InertialEstimationError, LinAlgError) as error:
             self._failed, self._failure = self._failed + 1, str(error)
             return
-        estimate = self._checks.marked(estimate, step.plan)
+        if self._checks.findings:
+            estimate = self._checks.marked(estimate, step.plan)
         self._publishers.publish(sample, estimate)
         self._estimate = estimate
         published = perf_counter()
