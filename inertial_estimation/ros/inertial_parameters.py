@@ -94,8 +94,8 @@ def _read(
     message: Float64MultiArray, what: str, names: Sequence[str], columns: str, n_dims: int
 ) -> tuple[Array, str]:
     """Return an array whose rows are named and whose columns are as expected, and a last label."""
-    dims = message.layout.dim
-    if len(dims) != n_dims or dims[1].label.partition(OF)[0] != columns or message.layout.data_offset:
+    dims, is_offset = message.layout.dim, message.layout.data_offset
+    if len(dims) != n_dims or dims[1].label.partition(OF)[0] != columns or is_offset:
         raise ModelError(f"layout is not that of {what} and '{columns}'")
     width = len(columns.split(' '))
     shape = (len(names), width, *(dim.size for dim in dims[2:]))
