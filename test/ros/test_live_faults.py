@@ -12,16 +12,20 @@ publishers (test_estimator_node.py), wrong updates (test_model_updates.py).
 from collections import deque
 from functools import partial
 from itertools import chain, count
+from threading import active_count
 from time import perf_counter
 
 import bag_messages
 import numpy as np
 import pytest
 from bench_robot import HUMANOID, JOINTS, START_NS
+from fuzz_targets import changed
 from rclpy.parameter import Parameter
+from std_msgs.msg import String
 
 from inertial_estimation.findings import Level
 from inertial_estimation.ros.estimator_node import EstimatorNode
+from inertial_estimation.ros.identifier_node import IdentifierNode
 
 PERIOD_NS, BEGIN, END, LAST = 10_000_000, 50, 150, 260
 """Of the joint states [ns], and cycles of the fault."""
@@ -177,6 +181,7 @@ class Run:
 
     def __init__(self, context, fault):
         overrides = [Parameter(name, value=value) for name, value in SETTINGS.items()]
+        threads = active_count()
         node = EstimatorNode(context=context, parameter_overrides=overrides)
         pipeline, self.found, self.named = node.pipeline, {}, {}
         before = pipeline._estimator.calibration.offsets.copy()
@@ -194,6 +199,7 @@ class Run:
         assert pipeline._failed == 0
         np.testing.assert_array_equal(pipeline._estimator.calibration.offsets, before)
         node.destroy_node()
+        assert active_count() == threads
 
     def moved(self, at, twin):
         """Yield results that are not those of the twin, and their quality."""
@@ -229,3 +235,43 @@ def test_faults_are_named_and_spoil_nothing_else(context, twin, name):
     named = [run.named[k] - twin.named[k] for k in REPORTS]
     assert not named[0] and not named[-1]
     assert any(one.endswith(subject) for one in named[1] | named[2]) if subject else not named[1]
+
+
+@pytest.mark.filterwarnings('ignore:overflow', 'ignore:invalid value')
+@pytest.mark.parametrize('kind', [EstimatorNode, IdentifierNode], ids=lambda one: one.__name__)
+def test_damaged_messages_end_no_node(context, rng, kind):
+    """Readings as bytes, texts as messages; good readings and one of 1e200 between them."""
+    overrides = [Parameter(name, value=value) for name, value in SETTINGS.items()]
+    node = kind(context=context, parameter_overrides=overrides)
+    pipeline, samples = node.pipeline, []
+    sources = pipeline._inputs.router.sources
+    if kind is EstimatorNode:
+        take = partial(pipeline._on_sample, arrival=0.0)
+    else:
+        take, poll = pipeline.take, pipeline._subscriptions._backlog.poll
+    for k in range(200):
+        good = [(topic, encode(topic, *rest)) for topic, *rest in cycle(k)]
+        contact = ('contacts', encode('contacts', START_NS + k * PERIOD_NS, np.ones(3)))
+        waiting = {source.topic: [] for source in sources}
+        if k == 100:
+            waiting[IMU].append(encode(IMU, START_NS + k * PERIOD_NS - 1, np.full(6, 1e200)))
+        for topic, data in (*good, contact):
+            bad = changed(data, rng) if rng.random() < 0.5 else data[: rng.integers(len(data))]
+            waiting[topic] += [bad, data]
+        if kind is IdentifierNode:
+            for sample in poll(lambda source: waiting[source.topic]):  # noqa: B023
+                samples.append(sample)
+                take(sample)
+            continue
+        for source in sources:
+            for data in waiting[source.topic]:
+                if (sample := source.handle(data)) is not None:
+                    samples.append(sample)
+                    take(sample)
+    assert len(samples) > 150
+    for text in ('', '[' * 100_000, '{' * 100_000, '<a>' * 100_000, '/dev/zero', 'null', '\ud800'):
+        if kind is IdentifierNode:
+            pipeline._calibration._on_message(String(data=text))
+        node._on_description(String(data=text))
+    assert node.pipeline is pipeline and pipeline.active
+    node.destroy_node()
