@@ -1,4 +1,4 @@
-# make test | test-long | fuzz | demo | bench | lint: each installs what it needs into .venv, once per lock.
+# make test | test-long | fuzz | soak | demo | bench | lint: each installs what it needs into .venv, once per lock.
 #
 #   make demo DURATION=20 SEED=3 JSON=out.json
 #   make test ARGS='-k contacts'
@@ -28,7 +28,7 @@ export AMENT_PREFIX_PATH := $(CURDIR)/.venv
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV LD_LIBRARY_PATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport ROS_DISCOVERY_SERVER ROS_STATIC_PEERS FASTRTPS_DEFAULT_PROFILES_FILE
 
-.PHONY: test test-long fuzz demo bench lint reference lock clean
+.PHONY: test test-long fuzz soak demo bench lint reference lock clean
 
 # Most tests share the processors file by file. Those of whole processes in real time run one by one,
 # when nothing beside them makes them late. ROS messages check types only with the variable.
@@ -59,6 +59,11 @@ fuzz: .venv/package
 	for reader in $(READERS); do \
 	    PYTHONPATH=.venv/fuzz $(BIN)/python test/fuzz.py $$reader $(RUNS) || exit; \
 	done
+
+# Random faults on the estimator node, for so many seconds of stamps at 500 Hz; some 25 minutes.
+SECONDS ?= 3600
+soak: .venv/package
+	PYTHONPATH=test $(BIN)/python test/ros/soak.py $(SECONDS)
 
 demo: .venv/package
 	$(BIN)/inertial-estimation demo --duration $(DURATION) --seed $(SEED) $(if $(JSON),--json $(JSON)) $(ARGS)

@@ -48,6 +48,11 @@ def refusal(capsys, *arguments):
 def test_wrong_call_has_exit_code_2(urdf, capsys):
     assert main(['check', urdf, '--imu', 'head', '--fixed-link', 'foot']) == 2
     assert capsys.readouterr().err
+    # A name that an option gives; a folder that does not exist.
+    for option in '--imu', '--contacts':
+        assert main(['check', urdf, option, 'heat']) == 2
+    assert main(['excite', '--robot', urdf, '--meshes', f'{urdf}.meshes']) == 2
+    assert 'head' in capsys.readouterr().err
 
 
 def test_help_imports_nothing_heavy():

@@ -27,7 +27,7 @@ PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]
 TEXTS = {page.name: page.read_text(encoding='utf-8') for page in PAGES}
 FENCED = re.compile(r'^```(\w*)\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 OURS = 'inertial-estimation'
-OTHERS = ('make', 'python', 'ros2', 'wrench_estimator', 'parameter_identifier')
+OTHERS = ('export', 'make', 'python', 'ros2', 'wrench_estimator', 'parameter_identifier')
 MAX_WORDS = 16_000
 README_LINES = 150
 

@@ -122,6 +122,24 @@ def test_right_updates_are_taken_within_a_trial(seed):
 
 
 @SEEDS
+def test_a_stream_that_was_refused_is_taken_again_once_it_is_right(seed):
+    """As that of an identifier whose wrong start fades: too little is wrong to refuse it alone."""
+    faded = 1.01 * TRUE.parameters
+    for first, taken in ((None, 1), (wrong('double', seed), 0)):
+        live = Live(stream(seed, 20.0))
+        live.run(5.0)
+        if first is not None:
+            live.offer(first)
+            live.run(TRIAL)
+        live.offer(faded)
+        live.run(TRIAL + BLEND + 0.1)
+        assert live.model.taken == taken and live.uses(faded) == bool(taken)
+    live.offer(TRUE.parameters.copy())
+    live.run(TRIAL + BLEND + 0.1)
+    assert live.uses(TRUE.parameters) and live.model.taken == 1 and not live.model.refusal
+
+
+@SEEDS
 def test_payload_is_taken_and_gone_back_from_once_it_is_gone(seed):
     hand = TRUE.link_names.index('hand')
     loaded = TRUE.parameters.copy()

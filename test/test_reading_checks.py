@@ -131,6 +131,20 @@ def test_gravity_at_rest_names_the_one_imu_in_g(rng):
     assert [one.subject for one in checks.findings] == ['hand']
 
 
+@pytest.mark.parametrize('mounted', [(0.0, 0.0, 1.0), (0.6, -0.48, 0.64)])
+def test_gravity_upwards_names_an_only_imu(rng, mounted):
+    """A robot on one or two feet; the readings and weights are right for any attitude."""
+    robot, push = biped(), rng.normal(0.0, 20.0, 6)
+    pushed = {'r_sole': 1.0, 'hand': 0.0}, {'r_sole': -push, 'hand': push}
+    for shares, squeeze in (({'l_sole': 1.4, 'r_sole': -0.4}, None), pushed):
+        rest = standing(robot, rng.uniform(-1.0, 1.0, 5), shares, squeeze, mounted)
+        samples = [rest._replace(stamp_ns=(k + 1) * PERIOD_NS) for k in range(COUNT)]
+        checks = ReadingChecks(robot)
+        assert not checks.judge(samples)
+        assert checks.judge(changed(samples, 'proper_accelerations', lambda a: np.negative(a, a)))
+        assert [one.subject for one in checks.findings] == ['root']
+
+
 def test_windows_take_samples_at_a_period_and_begin_anew_after_gaps(rng):
     checks, (sample, *_) = ReadingChecks(biped(imus=IMUS)), fast_samples(biped(imus=IMUS), rng, 1)
     stamps = np.arange(0, COUNT * PERIOD_NS, PERIOD_NS // 10)

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from typing import Any
 
 from inertial_estimation.cli.commands import parser
 from inertial_estimation.cli.files import check_outputs
-from inertial_estimation.errors import InertialEstimationError, is_wrong_call
+from inertial_estimation.errors import InertialEstimationError, NameNotFound, is_wrong_call
 
 WRONG_CALL = 2
 """Exit code of argparse for a wrong option."""
@@ -76,7 +77,8 @@ def _run(arguments: Sequence[str] | None) -> int:
             for argument in arguments
         }
         text = error.renamed(names)
-        code = WRONG_CALL if is_wrong_call(error, names) else 1
+        given = isinstance(error, NameNotFound) and _holds(vars(chosen), error.name)
+        code = WRONG_CALL if given or is_wrong_call(error, names) else 1
     except OSError as error:
         text, code = str(error), 1
     except ModuleNotFoundError as error:
@@ -86,6 +88,11 @@ def _run(arguments: Sequence[str] | None) -> int:
     # YAML readers report in several lines.
     sys.stderr.write(f'inertial-estimation {chosen.command}: {" ".join(text.split())}\n')
     return code
+
+
+def _holds(given: Mapping[str, Any], name: str) -> bool:
+    """Return true if a name is one that an option gives."""
+    return any(name == one or (isinstance(one, list) and name in one) for one in given.values())
 
 
 if __name__ == '__main__':

@@ -45,6 +45,8 @@ def run(chosen: argparse.Namespace) -> None:
     lines = chosen.rate * chosen.period
     if not 0.0 < lines <= MAX_LINES:
         raise CallError(f'--rate gives {lines:g} lines, expected 1 to {MAX_LINES}')
+    if missing := [one for one in chosen.meshes if not Path(one).is_dir()]:
+        raise CallError(f"--meshes names '{missing[0]}', which is no folder")
     urdf = load_urdf(chosen.robot)
     settings = ExciteSettings(
         joints=_names(chosen.joints), fixed_link=chosen.fixed_link,

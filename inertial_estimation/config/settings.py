@@ -179,6 +179,9 @@ class ModelSettings(Group):
     """Inertial parameters that change while the node runs."""
 
     file: str = setting('', 'File of parameters for ~/save_model and ~/restore_model; empty: none')
+    publisher: str = setting(
+        IDENTIFIER_NAME, 'Name of the node whose updates of parameters are used; empty: any'
+    )
 
 
 @dataclass(frozen=True)

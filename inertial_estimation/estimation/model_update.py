@@ -46,6 +46,8 @@ LENGTH = 0.1
 MARGIN = limit_of('update_rejected')
 """Of losses: good updates lose up to 0.8 more than the URDF, the first of a stream rarely up to 2,
 those after a wrong start of the identifier 4 to 30."""
+CAUTION, CAUTION_NS = 0.1, 60_000_000_000
+"""Share of it that may be lost for a time after one that lost more: such a stream fades slowly."""
 
 
 class ModelInUse:
@@ -73,7 +75,7 @@ class ModelInUse:
         """The set in use, during a change the one that it leads to, and its origin."""
         self._trusted = self._used, URDF
         """The set that is gone back to, and its origin."""
-        self._trial, self._tried_ns = ModelTrial(estimator), 0
+        self._trial, self._tried_ns, self._refused_ns = ModelTrial(estimator), 0, 0
         self._offered: ParameterUpdate | None = None
         self._tried: ParameterUpdate | None = None
         """The newest update that waits to be tried, and the one that is being tried."""
@@ -157,13 +159,15 @@ class ModelInUse:
         tried, self._tried, self._losses = self._tried, None, None
         trusted, used, *_ = totals = losses.sum(axis=1)
         best = int(used < trusted)
-        if totals[-1] <= totals[best] + MARGIN:
+        is_wary = self.worse and abs(sample.stamp_ns - self._refused_ns) < CAUTION_NS
+        margin = CAUTION * MARGIN if is_wary else MARGIN
+        if totals[-1] <= totals[best] + margin:
             if tried is not None:
                 self._take(tried)
             return
-        self.worse += 1
+        self.worse, self._refused_ns = self.worse + 1, sample.stamp_ns
         self.refusal = 'the update fits worse: ' + trial.describe(losses[[-1, best]])
-        if self.source == UPDATE and used > trusted + MARGIN:
+        if self.source == UPDATE and used > trusted + margin:
             self._begin(*self._trusted)
 
     def set_calibration(self, calibration: FtCalibration) -> None:

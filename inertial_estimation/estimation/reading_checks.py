@@ -18,6 +18,7 @@ from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.estimation.dependence import Tables, find_dependence
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import Plan
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.model.joint_limits import limits_of
 from inertial_estimation.model.pinocchio_model import free_floating_model, supports
@@ -38,6 +39,8 @@ MAX_GRAVITY_ERROR = 2.0
 """Of the proper acceleration at rest: scale and bias of cheap IMUs are a tenth of it [m/s^2]."""
 MAX_DIFFERENCE = 4.0
 """Of the proper accelerations of IMUs: an axis off by 23 degrees [m/s^2]."""
+MAX_REVERSED_SHARE = 0.5
+"""Of submodels whose weight acts upwards; what is touched, such as a foot, says nothing."""
 MIN_TRAVEL = 0.03
 """That velocities state while a position stands still [rad or m]."""
 MIN_MOVING_AXES = 3
@@ -151,12 +154,29 @@ def differing_imus(robot: Robot, window: SampleBatch, model: ImuModel, doubted: 
                       value=sizes[k], limit=MAX_DIFFERENCE)  # fmt: skip
 
 
+def reversed_gravity(robot: Robot, window: SampleBatch, estimator: WrenchEstimator) -> Findings:
+    """Yield the only IMU, if half the external force is left with its reversed acceleration."""
+    if len(robot.imus) != 1:
+        return
+    newest = window[COUNT - 1]
+    turned = newest._replace(proper_accelerations=-newest.proper_accelerations)
+    given, other = (
+        np.linalg.norm(estimator.update(one).residuals[:, :3], axis=1) for one in (newest, turned)
+    )
+    masses = [robot.parameters[list(one.links), 0].sum() for one in robot.submodels]
+    is_reversed = (given > MAX_DIFFERENCE * np.array(masses)) & (other < 0.5 * given)
+    if (share := is_reversed.mean()) > MAX_REVERSED_SHARE:
+        what = 'share of submodels whose weight acts upwards'
+        yield finding('rating', robot.imus[0].name, level=Level.ERROR, what=what,
+                      value=share, limit=MAX_REVERSED_SHARE)  # fmt: skip
+
+
 class ReadingChecks:
     """Checks the newest samples, and marks the results that depend on what fails them."""
 
     def __init__(self, robot: Robot) -> None:
         self._robot, self._ends = robot, joint_ranges(robot)
-        self._imus = ImuModel(robot)
+        self._imus, self._estimator = ImuModel(robot), WrenchEstimator(robot)
         self._recent: deque[Sample] = deque(maxlen=COUNT)
         self._added = 0
         self.findings: tuple[Finding, ...] = ()
@@ -187,6 +207,7 @@ class ReadingChecks:
             names = {one.subject for one in imus}
             doubted = np.array([imu.name in names for imu in robot.imus], dtype=bool)
             imus += differing_imus(robot, window, self._imus, doubted)
+            imus += reversed_gravity(robot, window, self._estimator)
         fts = constant_axes(robot, window)
         before, self.findings = self._failing, (*joints, *imus, *fts)
         self._failing = frozenset((one.subject, one.code) for one in self.findings)

@@ -81,7 +81,7 @@ class Bag(NamedTuple):
             for source, reading in read.add(message.topic, message.data):
                 assembly.keep(router.take(source, reading))
             if k % MESSAGES_PER_TICK == 0:
-                self.progress('reading', k / total)
+                self.progress('reading', k / max(total, 1))
         for source, reading in read.rest():
             assembly.keep(router.take(source, reading))
         if not assembly.samples:

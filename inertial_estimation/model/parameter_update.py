@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
+from xml.etree.ElementTree import canonicalize
 
 import numpy as np
 
@@ -23,6 +24,12 @@ def fingerprint(*numbers: Array) -> str:
     for array in numbers:
         digest.update(np.ascontiguousarray(array, dtype='<f8').tobytes())
     return digest.hexdigest()[:16]
+
+
+@lru_cache(maxsize=4)
+def urdf_fingerprint(urdf: str) -> str:
+    """Return a hash of a URDF that does not depend on comments, blanks and order of attributes."""
+    return sha256(canonicalize(urdf, strip_text=True).encode()).hexdigest()[:16]
 
 
 def calibration_fingerprint(calibration: FtCalibration) -> str:

@@ -151,8 +151,8 @@ class IdentifierPipeline:
     def _noting(self, work: Callable[[], None]) -> None:
         try:
             work()
-        # Linear algebra that does not converge or meets NaN: the last update holds.
-        except (InertialEstimationError, ValueError) as error:
+        # Linear algebra that does not converge or meets NaN or 1e200: the last update holds.
+        except (InertialEstimationError, ValueError, ArithmeticError) as error:
             self.report.note_failure(error)
 
     def _follow_calibration(

@@ -17,7 +17,7 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.unknowns import FT_OFFSET, INERTIAL
 from inertial_estimation.model.inertia import check_usable
-from inertial_estimation.model.parameter_update import ParameterUpdate
+from inertial_estimation.model.parameter_update import ParameterUpdate, urdf_fingerprint
 from inertial_estimation.model.robot import Robot
 
 TOPIC = 'inertial_parameters'
@@ -25,6 +25,8 @@ UNCERTAINTY_TOPIC = 'inertial_parameters_uncertainty'
 OFFSETS_TOPIC = 'inertial_parameters_ft_offsets'
 PARAMETERS = ' '.join(INERTIAL)
 """Label of the columns of parameters."""
+OF = ' of '
+"""Ends the label of the columns of an update; the fingerprint of the URDF follows."""
 DEVIATIONS = 'deviations of '
 """Begins the label of the columns of a root of a covariance; a fingerprint follows."""
 WRENCH = ' '.join(term.value for term in FT_OFFSET)
@@ -44,12 +46,15 @@ def to_messages(robot: Robot, update: ParameterUpdate) -> dict[str, Float64Multi
     if update.offsets is not None:
         label, offsets = f'{BESIDE} {of} {ON} {update.calibration}', update.offsets[:, :, None]
         found[OFFSETS_TOPIC] = labelled_array(offsets, sensors, WRENCH, label)
-    return found | {TOPIC: labelled_array(update.parameters, links, PARAMETERS)}
+    columns = f'{PARAMETERS}{OF}{urdf_fingerprint(robot.urdf)}'
+    return found | {TOPIC: labelled_array(update.parameters, links, columns)}
 
 
 def from_message(robot: Robot, message: Float64MultiArray) -> Array:
     """Return the parameters of a message, (n_links, 10), if they can be used as they are."""
-    parameters, _ = _read(message, 'links', robot.link_names, PARAMETERS, 2)
+    parameters, label = _read(message, 'links', robot.link_names, PARAMETERS, 2)
+    if label.partition(OF)[2] != urdf_fingerprint(robot.urdf):
+        raise ModelError('parameters are for another URDF')
     check_usable(robot.link_names, parameters)
     return parameters
 
@@ -89,8 +94,8 @@ def _read(
     message: Float64MultiArray, what: str, names: Sequence[str], columns: str, n_dims: int
 ) -> tuple[Array, str]:
     """Return an array whose rows are named and whose columns are as expected, and a last label."""
-    dims = message.layout.dim
-    if len(dims) != n_dims or dims[1].label != columns or message.layout.data_offset:
+    dims, is_offset = message.layout.dim, message.layout.data_offset
+    if len(dims) != n_dims or dims[1].label.partition(OF)[0] != columns or is_offset:
         raise ModelError(f"layout is not that of {what} and '{columns}'")
     width = len(columns.split(' '))
     shape = (len(names), width, *(dim.size for dim in dims[2:]))

@@ -13,7 +13,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.files import read_text, write_own
-from inertial_estimation.errors import ConfigError, InertialEstimationError
+from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
 from inertial_estimation.estimation.model_update import ModelInUse
 from inertial_estimation.findings import finding
 from inertial_estimation.identification.parameter_file import from_text, recognises, to_text
@@ -31,6 +31,9 @@ from inertial_estimation.ros.inertial_parameters import (
 )
 from inertial_estimation.ros.subscriptions import LATCHED
 
+UNKNOWN_NODE = '_NODE_NAME_UNKNOWN_'
+"""Name in rmw of a node that is not discovered yet."""
+
 
 class ModelUpdates:
     """Subscriptions and services that change the inertial parameters of an estimator."""
@@ -43,7 +46,7 @@ class ModelUpdates:
         model: ModelInUse,
         is_active: Callable[[], bool],
     ) -> None:
-        self._robot, self._settings = robot, settings
+        self._node, self._robot, self._settings = node, robot, settings
         self._model, self._is_active = model, is_active
         self._refused = 0
         self._refusals: dict[str, str] = {}
@@ -92,6 +95,7 @@ class ModelUpdates:
         robot, model = self._robot, self._model
         self._refusals.pop(topic, None)
         try:
+            self._check_publishers(topic)
             if topic == UNCERTAINTY_TOPIC:
                 model.offer_roots(*roots_from_message(robot, message))
             elif topic == OFFSETS_TOPIC:
@@ -105,6 +109,14 @@ class ModelUpdates:
         except InertialEstimationError as error:
             self._refused += topic == TOPIC
             self._refusals[topic] = str(error)
+
+    def _check_publishers(self, topic: str) -> None:
+        """Raise if another node than the configured one publishes, as far as its name is known."""
+        wanted, node = self._settings.model.publisher, self._node
+        found = node.get_publishers_info_by_topic(node.resolve_topic_name(topic))
+        others = {one.node_name for one in found} - {wanted, UNKNOWN_NODE}
+        if wanted and others:
+            raise ModelError(f"published by '{min(others)}', 'model.publisher' is '{wanted}'")
 
     def _hold(self, hold: bool) -> str:
         if hold:

@@ -133,7 +133,7 @@ def _check_command_line(node: Node, words: Sequence[str], used: dict[str, object
         if option in ('-p', '--param') and name in used and owner in ('', node.get_name()):
             given[name] = parse_mapping(f'value: {text}', Path(word))['value']
     for name, value in given.items():
-        if value != used[name] or type(value) is not type(used[name]):
+        if repr(value) != repr(used[name]):
             own = f"'{name}' is {value!r} on the command line"
             raise ConfigError(f'{own}, but ROS uses {used[name]!r} of a parameter file')
 

@@ -8,6 +8,7 @@ The process and its signals are in test_node_process.py, statuses in ../test_out
 """
 
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -41,7 +42,9 @@ from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.reading_checks import COUNT
 from inertial_estimation.estimation.reading_checks import PERIOD_NS as WINDOW_PERIOD_NS
+from inertial_estimation.findings import Level, finding
 from inertial_estimation.outputs import topics
+from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros import estimator_node, late_outputs
 from inertial_estimation.signals.messages import Decoder
 from inertial_estimation.uncertainty.deviations import Uncertainty
@@ -148,6 +151,20 @@ def test_findings_are_logged_once_and_named_by_node(context, keep, capfd):
     robot.spin_until(lambda: len(messages) > 1)
     assert all(one.name.startswith('left/wrench_estimator: ') for one in messages[0].status)
     assert capfd.readouterr().err.count('ft arm_sensor: ') == 1
+
+
+def test_findings_of_all_levels_are_logged(bench, capfd):
+    robot = bench()
+    messages = robot.listen_to_diagnostics()
+    for level in (Level.INFO, Level.WARNING):
+        one = finding('suboptimal', f'thing {level}', level=level, what='it')
+        messages.clear()
+        make = partial(list, [Status('thing', (one,))])
+        robot.estimator.pipeline._diagnostics.report(make, is_logged=True)
+        robot.spin_until(lambda: any(s.name.endswith('thing') for m in messages for s in m.status))
+        robot.spin_for(SETTLE)
+    logged = capfd.readouterr().err
+    assert 'thing 0' in logged and 'thing 1' in logged and 'Traceback' not in logged
 
 
 def test_lifecycle(bench, rng):

@@ -8,7 +8,9 @@ Not covered: the settings themselves (../test_config.py), changes of a configure
 """
 
 import re
+from fnmatch import fnmatchcase
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from bench_robot import BenchRobot
@@ -160,6 +162,22 @@ def test_page_of_topics_is_current(bench, make):
             assert any(kind.split('/')[-1] in types for types in rows for kind in kinds), topic
         for pattern in pages[direction]:
             assert any(re.fullmatch(pattern, topic) for topic in ours), pattern
+
+
+@pytest.mark.parametrize('make', [EstimatorNode, IdentifierNode], ids=lambda one: one.__name__)
+def test_policy_allows_what_nodes_have(bench, make):
+    node = bench(make, **EVERYTHING, use_sim_time=True).estimator
+    name, policy = node.get_name(), ElementTree.parse(CONFIG / 'policy.xml')
+    (profile,) = policy.iterfind(f'.//profile[@node="{name}"]')
+    for rule, running in (
+        ('subscribe', node.get_subscriber_names_and_types_by_node(name, '/')),
+        ('publish', node.get_publisher_names_and_types_by_node(name, '/')),
+        ('reply', node.get_service_names_and_types_by_node(name, '/')),
+    ):
+        (group,) = profile.iterfind(f'*[@{rule}="ALLOW"]')
+        allowed = ['/' + one.text.replace('~', name).lstrip('/') for one in group]
+        for topic, _ in running:
+            assert any(fnmatchcase(topic, one) for one in allowed), topic
 
 
 def test_every_topic_of_the_rviz_file_is_published(bench):

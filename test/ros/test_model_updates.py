@@ -7,6 +7,8 @@ The oracle is the library with the same numbers. Not covered: where updates and 
 come from (test_recursion.py).
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from bag_messages import temperature
@@ -23,6 +25,7 @@ from bench_robot import (
 )
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
 from sensor_msgs.msg import JointState, Temperature
 from std_msgs.msg import Float64MultiArray, String
 from test_set_parameters import others
@@ -44,6 +47,7 @@ from inertial_estimation.estimation.model_update import SAMPLE_PERIOD_NS
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.parameter_update import ParameterUpdate, calibration_fingerprint
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.outputs.encoders import topic_names
 from inertial_estimation.ros import estimator_node, late_outputs
 from inertial_estimation.ros.inertial_parameters import (
@@ -58,6 +62,7 @@ SETTINGS = EstimatorSettings.from_dict(HUMANOID)
 ROBOT = build_robot(SETTINGS, SETTINGS.robot_description)
 UNCALIBRATED = dict.fromkeys(HUMANOID['ft_sensors'], SensorCalibration())
 CALIBRATION = stack_calibrations(UNCALIBRATED.values())
+OPEN = {'frozen_after': 0.0, 'model.publisher': 'robot'}
 # Squares of deviations are added and subtracted again.
 SQUARES = 1e-9
 
@@ -66,7 +71,7 @@ class Bench(BenchRobot):
     """Sends the same readings at each stamp, and keeps the sample and the torques."""
 
     def __init__(self, context, **parameters):
-        super().__init__(context, HUMANOID | NO_FILTERS | {'frozen_after': 0.0} | parameters)
+        super().__init__(context, HUMANOID | NO_FILTERS | OPEN | parameters)
         self.heard_torques = self.listen(JointState, '~/joint_torques', 1000)
         self.listen_to_diagnostics()
         self.stamp_ns = START_NS
@@ -157,6 +162,7 @@ REFUSED = {
     'order': swap_names,
     'shape': lambda m: m.data.pop(),
     'columns': lambda m: setattr(m.layout.dim[1], 'size', 6),
+    'URDF': lambda m: setattr(m.layout.dim[1], 'label', m.layout.dim[1].label[:-1]),
 }
 
 
@@ -197,6 +203,33 @@ def test_updates_are_used_or_refused(make, rng):
     bench.spin_until(lambda: bench.state()[0])
     bench.estimator.trigger_activate()
     bench.check(parameters)
+
+
+def test_updates_for_another_urdf_are_refused(make, rng):
+    bench, parameters = make(), others(ROBOT, rng)
+    same = ROBOT.urdf.replace('<joint', '<!-- a comment -->\n <joint')
+    ours = Robot.from_urdf(same, ft_sensors=HUMANOID['ft_sensors'], imus=HUMANOID['imus'])
+    bench.update(to_messages(ours, ParameterUpdate(parameters))[TOPIC])
+    bench.check(parameters)
+    # The masses are those of this robot, but an arm is attached elsewhere.
+    other = replace(ROBOT, urdf=ROBOT.urdf.replace('xyz="0 0.2 0.2"', 'xyz="0 0.2 0.3"'))
+    bench.update(to_messages(other, ParameterUpdate(ROBOT.parameters))[TOPIC])
+    bench.check(parameters)
+    assert 'URDF' in bench.next_status('model').message
+
+
+@pytest.mark.parametrize('publisher', ['robot', ''])
+def test_updates_of_other_nodes_are_refused(make, rng, publisher):
+    bench, parameters = make(**{'model.publisher': publisher}), others(ROBOT, rng)
+    bench.update(parameters)
+    stranger = Node('stranger', context=bench.node.context)
+    stranger.create_publisher(Float64MultiArray, TOPIC, LATCHED)
+    bench.spin_until(lambda: bench.estimator.count_publishers(TOPIC) == 2)
+    newer = others(ROBOT, rng)
+    bench.update(newer)
+    assert ('stranger' in bench.next_status('model').message) == bool(publisher)
+    bench.check(parameters if publisher else newer)
+    stranger.destroy_node()
 
 
 def test_offsets_and_covariance_come_with_an_update(make, rng, monkeypatch):
@@ -284,7 +317,7 @@ def test_updates_are_held_reverted_saved_and_restored(make, rng, tmp_path, monke
 
 
 def test_update_that_fits_worse_is_reported_and_not_used(context, keep):
-    held = {'fixed_link': 'root', 'imus': [], 'frozen_after': 0.0}
+    held = OPEN | {'fixed_link': 'root', 'imus': []}
     bench = keep(BenchRobot(context, HUMANOID | NO_FILTERS | held))
     bench.listen_to_diagnostics()
     pipeline = bench.estimator.pipeline

@@ -116,11 +116,13 @@ def test_estimator_ends_on_a_signal(start, robot, number, stopped):
 
 @SIGNALS
 def test_identifier_saves_its_state_on_a_signal(start, robot, tmp_path, number):
+    """A process that is killed after that begins with the state."""
     state = tmp_path / 'state.json'
-    process = start(
-        node='parameter_identifier', robot_description=HUMANOID['robot_description'],
-        fixed_link='root', use_sim_time=True, state_file=str(state),
-    )  # fmt: skip
+    given = {
+        'robot_description': HUMANOID['robot_description'], 'fixed_link': 'root',
+        'use_sim_time': True, 'state_file': str(state),
+    }  # fmt: skip
+    process = start(node='parameter_identifier', **given)
     heard = robot.listen(Float64MultiArray, 'parameter_identifier/progress', LATCHED)
     model = Robot.from_urdf(HUMANOID['robot_description'], fixed_link='root')
     samples = with_readings(model, smooth_motion(model, 12.0), model.parameters)
@@ -130,7 +132,14 @@ def test_identifier_saves_its_state_on_a_signal(start, robot, tmp_path, number):
     assert not state.exists()
     process.send_signal(number)
     assert process.wait(timeout=TIMEOUT / 2) == 0
-    assert state.exists()
+    saved = state.read_bytes()
+    for _ in range(2):
+        process = start(node='parameter_identifier', **given)
+        lines = iter(process.stderr.readline, '')
+        assert any(f"from '{state}'" in line for line in lines)
+        process.kill()
+        process.wait()
+        assert state.read_bytes() == saved and list(tmp_path.glob('.state*')) == []
 
 
 @pytest.mark.parametrize('name', ['wrench_estimator', 'parameter_identifier'])

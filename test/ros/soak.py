@@ -1,0 +1,78 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Random faults on an estimator node at 500 Hz, without the middleware: `python soak.py SECONDS`.
+
+Prints resident memory, cycle times and counts of each tenth of the run, and ends with an error
+unless both are flat. SECONDS are those of the stamps; nothing waits for a clock.
+"""
+
+import sys
+from pathlib import Path
+from time import perf_counter
+
+import conftest  # noqa: F401, sets the environment of ROS
+import numpy as np
+import rclpy
+from rclpy.context import Context
+from rclpy.parameter import Parameter
+from test_live_faults import FAULTS, SETTINGS, cycle, encode
+
+from inertial_estimation.model.parameter_update import ParameterUpdate
+from inertial_estimation.ros.estimator_node import EstimatorNode
+
+PERIOD_NS = 2_000_000
+PARTS = 10
+MAX_GROWTH, SETTLING = 1.0, 0.5
+"""Of the memory after the first three tenths [MB/h]; what a short run may still settle by [MB]."""
+MAX_SLOWING = 1.5
+"""Median cycle time of the last tenth over that of the fourth."""
+
+
+def resident():
+    """Return the resident memory [MB]."""
+    return int(Path('/proc/self/statm').read_text().split()[1]) * 4096e-6
+
+
+def main(seconds):
+    """Run; return whether memory and cycle times are flat."""
+    context = Context()
+    rclpy.init(context=context)
+    overrides = [Parameter(name, value=value) for name, value in SETTINGS.items()]
+    pipeline = EstimatorNode(context=context, parameter_overrides=overrides).pipeline
+    rng, robot = np.random.default_rng(0), pipeline.robot
+    n, rows, spans = round(seconds * 1e9 / PERIOD_NS), [], []
+    fault, begin, end, injected = FAULTS['frozen'][0](), 0, 0, 0
+    print('time [s]  RSS [MB]  cycle p50, p99 [us]  estimates  faults  updates taken, worse')
+    for k in range(n):
+        if k >= end + 500:
+            fault = FAULTS[rng.choice([*FAULTS])][0]()
+            begin, injected = k + int(rng.integers(200, 1000)), injected + 1
+            end = begin + int(rng.integers(50, 1000))
+            scale = rng.choice([1.0, 1.0, 0.5, 1.3])
+            pipeline._model.offer(ParameterUpdate(scale * robot.parameters))
+        for topic, stamp, values in fault(list(cycle(k, PERIOD_NS)), begin <= k < end):
+            data, start = encode(topic, stamp, values), perf_counter()
+            sample = pipeline._inputs.router.handle(topic, data)
+            if sample is not None:
+                pipeline._on_sample(sample, start)
+                spans.append(1e6 * (perf_counter() - start))
+        if k % 500 == 0:
+            pipeline._report()
+        if (k + 1) % (n // PARTS) == 0:
+            rows.append((resident(), *np.quantile(spans, [0.5, 0.99]), len(spans)))
+            model, stamp = pipeline._model, 1e-9 * PERIOD_NS * (k + 1)
+            print('{:8.0f}  {:8.2f}  {:7.0f} {:7.0f}  {:14d}'.format(stamp, *rows[-1]),
+                  f'  {injected:6d}  {model.taken} {model.worse}', flush=True)  # fmt: skip
+            spans.clear()
+    found = np.array(rows[3:])
+    slope = np.polyfit(np.arange(len(found)), found[:, 0], 1)[0] * PARTS / seconds * 3600.0
+    slowing = found[-1, 1] / found[0, 1]
+    print(f'{slope:.2f} MB/h, median cycle times {slowing:.2f}; failed: {pipeline._failed}')
+    assert pipeline._failed == 0
+    hours = 0.7 * seconds / 3600.0
+    assert slope * hours <= max(MAX_GROWTH * hours, SETTLING) and slowing <= MAX_SLOWING
+
+
+if __name__ == '__main__':
+    main(float(sys.argv[1]))
