@@ -106,7 +106,7 @@ def test_recursion_without_forgetting_is_the_batch(robot, prior):
     fresh = RecursiveIdentifier(identifier.robot, identifier.settings)
     for one, new, evidence in zip(identifier.memories, fresh.memories, whole, strict=True):
         if one.block.kinds:
-            new.noise = one.noise
+            new.noise, new.innovations = one.noise, one.innovations
             new.information, new.errors = new.whitened(evidence)
             assert one.information.count == new.information.count
     recursive, at_once = identifier.refit(), fresh.refit()
