@@ -452,6 +452,34 @@ def test_offsets_walk_by_the_root_of_time_and_equations_fade(humanoid, rng):
     assert known.seconds == 8.0
 
 
+def test_repeated_equations_count_once(robot, prior, monkeypatch):
+    """Eight copies of each equation, as readings that are smoothed over eight samples."""
+    parts, equations = equal_parts(log(robot, 20.0)[0], 1.0), RecursiveIdentifier._equations
+
+    def repetitions(times):
+        def copies(*known):
+            return [
+                replace(
+                    one,
+                    kinds={
+                        kind: replace(part.scaled(times**0.5), count=times * part.count)
+                        for kind, part in one.kinds.items()
+                    },
+                )
+                for one in equations(*known)
+            ]
+
+        monkeypatch.setattr(RecursiveIdentifier, '_equations', copies)
+        identifier = RecursiveIdentifier(robot.with_parameters(prior), settings(robot))
+        for part in parts:
+            identifier.add(part)
+        return [one.repetition for one in known_of(identifier)]
+
+    # 25 to 55 weighted innovations, a tenth to a fifth of which are the prior's.
+    np.testing.assert_allclose(repetitions(8.0), 8.0, rtol=0.4)
+    np.testing.assert_allclose(repetitions(1.0), 1.0, atol=0.3)
+
+
 def test_single_samples_count_for_time_and_time_set_back_does_not(humanoid):
     identifier = RecursiveIdentifier(humanoid, settings(humanoid, warm_up=3.0, half_life=300.0))
     parts = equal_parts(small_log(humanoid, 60.0, rate=1.0), 1.0)
