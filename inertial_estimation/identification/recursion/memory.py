@@ -115,16 +115,11 @@ class SubmodelMemory:
         of = self.information, self.errors, self.shift, self.innovations
         if not self._reduced_of or any(a is not b for a, b in zip(self._reduced_of, of)):
             corrected = self._without_errors().forget(1.0 / self.repetition)
-            regularised = replace(corrected.merge(self._weak_prior), count=corrected.count)
+            sizes = self.offset_scales(*OFFSET_SIZES)
+            rows = np.eye(corrected.n)[self.offsets] / sizes[:, None]
+            regularised = replace(corrected.add(rows, self.shift / sizes), count=corrected.count)
             self._reduced_of, self._both = of, (corrected, regularised)
         return self._both
-
-    @property
-    def _weak_prior(self) -> Information:
-        """A prior of zero offsets."""
-        sizes = self.offset_scales(*OFFSET_SIZES)
-        rows = np.eye(len(self.block.unknowns))[self.offsets] / sizes[:, None]
-        return Information.of(rows, self.shift / sizes)
 
     def _without_errors(self) -> Information:
         assert self.information is not None
@@ -146,11 +141,16 @@ class SubmodelMemory:
         g + g^2: noise, and the error of what was known. Its square counts in the share of noise,
         1 / (1 + g), and by how far it moves the estimate, 1 / (1 + g)^2.
         """
-        before = self._without_errors().merge(self.loose_prior, self._weak_prior)
+        before = self._without_errors()
         space = RowSpace.of(before.R)
         x, F = space.solve(before.rho), space.inverse_root()
         slope = rows.R.T @ (rows.rho - rows.R @ x) + errors[:-1, :-1] @ x - errors[:-1, -1]
-        gains, V = np.linalg.eigh(F.T @ (rows.R.T @ rows.R - errors[:-1, :-1]) @ F)
+        gained = rows.R.T @ rows.R - errors[:-1, :-1]
+        # What was not known before, such as an offset that jumped, is fitted.
+        M = space.missing / space.scales[:, None]
+        fitted = gained @ M @ np.linalg.pinv(M.T @ gained @ M, hermitian=True)
+        slope, gained = slope - fitted @ (M.T @ slope), gained - fitted @ (M.T @ gained)
+        gains, V = np.linalg.eigh(F.T @ gained @ F)
         gains, V = gains[gains > 0.0], V[:, gains > 0.0]
         squares = (V.T @ (F.T @ slope)) ** 2
         return np.sum([squares, gains + gains**2] / (1.0 + gains) ** 3, axis=1)
