@@ -270,15 +270,12 @@ def _submodel(robot: Robot, frame: str) -> Submodel:
     return next(one for one in robot.submodels if link in one.links)
 
 
-def _subtracting(offsets: Array) -> FtCalibration:
-    return FtCalibration.identity(len(offsets)).with_offsets(offsets)
-
-
 def _force(
     log: StandingLog, robot: Robot, offsets: Array, samples: SampleBatch, frame: str
 ) -> float:
     """Return the rms force estimated at a frame [N]."""
     contacts = [Contact(name) for name in log.contacts]
-    estimator = WrenchEstimator(robot, contacts, calibration=_subtracting(offsets))
+    calibration = FtCalibration.identity(len(offsets)).with_offsets(offsets)
+    estimator = WrenchEstimator(robot, contacts, calibration=calibration)
     forces = estimator.batch(samples).wrenches[:, log.contacts.index(frame), :3]
     return float(np.sqrt(np.nanmean(np.sum(forces**2, axis=1))))

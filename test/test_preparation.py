@@ -360,7 +360,7 @@ def test_frozen_readings_do_not_lower_white_noise(rng):
     assert np.median(found) == pytest.approx(1.0, abs=0.2)
 
 
-def test_stated_noise_is_capped_by_what_samples_show(rng):
+def test_noise_of_the_motion_is_what_samples_show(rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['root'])
 
     def noisy(encoder):
@@ -373,18 +373,22 @@ def test_stated_noise_is_capped_by_what_samples_show(rng):
     root = np.array([[1e-3, 0, 0], [1e-2, 1e-2, 0], [0.3, 0.2, 0.1]])
     joints = np.tile(root @ root.T, (len(robot.joint_names), 1, 1))
     noise = StateNoise.of(joints, np.eye(3)[None] * 0.03**2)
-    found = noise.at_most(noisy(1e-4), WhiteNoise())
+    found = noise.measured(noisy(1e-4), WhiteNoise())
     # A tenth of what is stated, derivatives too: 100 samples determine it to a fifth.
     size = np.sqrt(np.linalg.eigvalsh(found.joints @ found.joints.transpose(0, 2, 1)))
     stated = np.sqrt(np.linalg.eigvalsh(root @ root.T))
     np.testing.assert_allclose(size / stated, 0.1, rtol=0.5)
     assert np.abs(found.imus).max() < 1e-12
-    # It is never more than stated, and filtered readings do not show their noise.
+    # Filtered readings do not show their noise, nor does a window of four samples.
     smooth = replace(noise, is_white=False)
-    assert smooth.at_most(noisy(1e-4), WhiteNoise()) is smooth
-    np.testing.assert_allclose(noise.at_most(noisy(1e-2), WhiteNoise()).joints, noise.joints)
+    assert smooth.measured(noisy(1e-4), WhiteNoise()) is smooth
+    short = noisy(1e-2).take(np.arange(4))
+    np.testing.assert_array_equal(noise.measured(short, WhiteNoise()).joints, noise.joints)
+    found = noise.measured(noisy(1e-2), WhiteNoise())
+    size = np.linalg.norm(found.joints[:, 0], axis=1) / np.linalg.norm(noise.joints[:, 0], axis=1)
+    np.testing.assert_allclose(size, 10.0, rtol=0.5)
     # Velocities that are readings too, and do not change here, have a level of their own.
-    measured = replace(noise, measures_velocities=True).at_most(noisy(1e-4), WhiteNoise())
+    measured = replace(noise, measures_velocities=True).measured(noisy(1e-4), WhiteNoise())
     shares = np.linalg.norm(measured.joints, axis=2) / np.linalg.norm(noise.joints, axis=2)
     assert not shares[:, 1].any()
     np.testing.assert_allclose(shares[:, 2], shares[:, 0])

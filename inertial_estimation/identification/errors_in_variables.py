@@ -107,8 +107,8 @@ class StateNoise:
 
         return cls(root(joints), root(imus), **known)
 
-    def at_most(self, samples: SampleBatch, levels: WhiteNoise) -> StateNoise:
-        """Return the noise capped by what samples show."""
+    def measured(self, samples: SampleBatch, levels: WhiteNoise) -> StateNoise:
+        """Return the noise in the size that samples show, if they do."""
         if not self.is_white:
             return self
         n, n_joints, n_imus = len(samples), len(self.joints), len(self.imus)
@@ -119,11 +119,11 @@ class StateNoise:
         at, rates = found[:n_joints], found[n_joints : 2 * n_joints]
         turning, pulling = found[2 * n_joints :].reshape(2, n_imus, 3).mean(axis=2)
         # Derivatives err with what they are derived from.
-        position = _cap(self.joints[:, 0], at)
-        velocity = _cap(self.joints[:, 1], rates) if self.measures_velocities else position
-        turn = _cap(self.imus[:, 0], turning)
+        position = _factors(self.joints[:, 0], at)
+        velocity = _factors(self.joints[:, 1], rates) if self.measures_velocities else position
+        turn = _factors(self.imus[:, 0], turning)
         joints = np.stack([position, velocity, position], axis=1)
-        imus = np.stack([turn, _cap(self.imus[:, 1], pulling), turn], axis=1)
+        imus = np.stack([turn, _factors(self.imus[:, 1], pulling), turn], axis=1)
         return replace(
             self, joints=joints[..., None] * self.joints, imus=imus[..., None] * self.imus
         )
@@ -139,10 +139,11 @@ class StateNoise:
         return replace(samples, **{name: getattr(samples, name) + noise[name] for name in noise})
 
 
-def _cap(roots: Array, variances: Array) -> Array:
-    """Return the factors of one signal, (n,), that limit its variances; roots (n, 3)."""
-    stated = np.maximum(np.sum(roots**2, axis=1), np.finfo(float).tiny)
-    return np.asarray(np.sqrt(np.minimum(variances / stated, 1.0)))
+def _factors(roots: Array, variances: Array) -> Array:
+    """Return the factors of one signal, (n,), to known finite variances; roots (n, 3)."""
+    stated = np.sum(roots**2, axis=1)
+    known = np.isfinite(variances) & (stated > 0.0)
+    return np.sqrt(np.divide(variances, stated, out=np.ones(len(stated)), where=known))
 
 
 def perturbation_errors(

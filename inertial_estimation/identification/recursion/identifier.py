@@ -288,7 +288,7 @@ class RecursiveIdentifier:
         evidence = gather(self.builder, observed)
         if self.noise is None:
             return evidence
-        noise = self.noise.at_most(samples, self._levels)
+        noise = self.noise.measured(samples, self._levels)
         errors = perturbation_errors(self.builder, observed, noise, self._random)
         return [replace(one, errors=own) for one, own in zip(evidence, errors)]
 
