@@ -66,5 +66,8 @@ class Diagnostics:
             self._node.get_logger().info(f'ended: {"; ".join(ended)}')
         for first, others in alike(begun):
             also = f' (also {few(others)})' if others else ''
-            log = self._node.get_logger()
-            (log.info if first.level == Level.INFO else log.warning)(f'{first}{also}')
+            # rclpy refuses another severity from the same call.
+            if first.level == Level.INFO:
+                self._node.get_logger().info(f'{first}{also}')
+            else:
+                self._node.get_logger().warning(f'{first}{also}')
