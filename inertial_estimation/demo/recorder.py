@@ -4,15 +4,13 @@
 Process that records the simulated robot and its estimators.
 
 Its argument is JSON: the names of robot, estimators and identifier, and a file. Twice a second it
-prints for how many samples of the robot all have published, 0 at first; on SIGINT it writes the
-file.
+prints up to when all of them have published [s], 0 at first; on SIGINT it writes the file.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import time_ns
@@ -132,7 +130,7 @@ class Recorder(Node):
         else:
             streams = [self._streams[f'{name}/external_wrenches'] for name in self._sources]
             newest = min(stream.stamps[-1] if stream.stamps else 0 for stream in streams)
-            self._write(f'{bisect_right(streams[0].stamps, newest)}\n')
+            self._write(f'{1e-9 * newest}\n')
 
 
 def main() -> int:

@@ -160,8 +160,8 @@ def _play(
                 raise DemoError('\n'.join(str(process.error(silent)) for process in processes))
             sleep(PERIOD)
         start, first = monotonic(), report
-        # By the samples of the robot, which on a busy machine are late and leave gaps.
-        while report < first + RATE_HZ * duration and monotonic() < start + SLOWEST * duration:
+        # By the stamps of the robot, which a busy machine makes late.
+        while report < first + duration and monotonic() < start + SLOWEST * duration:
             sleep(PERIOD)
             report = recorder.report() or report
             processes.check()
