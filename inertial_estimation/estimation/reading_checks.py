@@ -198,12 +198,11 @@ class ReadingChecks:
         if not failing:
             return estimate
         if self._marks is None or self._marks[0] is not plan or self._marks[1] is not failing:
-            self._marks = plan, failing, doubtful_results(self._robot, plan, failing)
+            masks = doubtful_results(self._robot, plan, failing)
+            self._marks = plan, failing, [DOUBTFUL * mask for mask in masks]
         names = 'contact_quality', 'torque_quality', 'external_torque_quality', 'submodel_quality'
         marks = zip(names, self._marks[2])
-        return estimate._replace(
-            **{name: getattr(estimate, name) | DOUBTFUL * mask for name, mask in marks}
-        )
+        return estimate._replace(**{name: getattr(estimate, name) | mark for name, mark in marks})
 
 
 def doubtful_results(robot: Robot, plan: Plan, failing: Iterable[tuple[str, str]]) -> list[Mask]:
