@@ -16,7 +16,7 @@ import pinocchio as pin
 
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.estimation.dependence import Tables, find_dependence
-from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.model.joint_limits import limits_of
@@ -163,7 +163,7 @@ class ReadingChecks:
         """Of the newest window."""
         self._failing = frozenset[tuple[str, str]]()
         """Their subjects and codes."""
-        self._marks: tuple[Plan, frozenset[tuple[str, str]], list[Mask]] | None = None
+        self._marks: tuple[Plan, frozenset[tuple[str, str]], list[Flags]] | None = None
 
     def add(self, sample: Sample) -> list[Sample]:
         """Take a sample; return the newest window if it is due, else nothing."""
