@@ -344,7 +344,7 @@ class SubmodelIdentifier:
         if not (is_contrary or self._is_quiet(left)):
             return False
         begun = copy(memory)
-        # With the least noise the gain is largest; the search for the noise takes ten times longer.
+        # With the least noise the gain is largest; the search for it takes ten times longer.
         begun.set_equations(newest, left)
         if begun.gain < older.gain or not begun.begin(newest):
             return False
