@@ -88,7 +88,7 @@ SHARE := .venv/share/inertial_estimation
 INDEX := .venv/share/ament_index/resource_index/packages
 NODES := .venv/lib/inertial_estimation
 
-.venv/package: .venv/requirements.lock setup.py setup.cfg inertial_estimation/estimation/_step.c
+.venv/package: .venv/requirements.lock setup.py setup.cfg $(wildcard inertial_estimation/*/*.c)
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	mkdir -p $(SHARE) $(INDEX) $(NODES)
 	ln -sfn $(addprefix $(CURDIR)/,launch config package.xml) $(SHARE)

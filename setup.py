@@ -16,8 +16,10 @@ share = f'share/{package_name}'
 # wheel is one for every platform.
 compiler = os.environ.get('CC', sysconfig.get_config_var('CC') or '').split()
 has_headers = os.path.exists(os.path.join(sysconfig.get_path('include'), 'Python.h'))
-step = f'{package_name}/estimation/_step'
-kernels = [Extension(step.replace('/', '.'), [f'{step}.c'], optional=True)]
+kernels = [
+    Extension(name.replace('/', '.'), [f'{name}.c'], optional=True)
+    for name in (f'{package_name}/estimation/_step', f'{package_name}/signals/_window')
+]
 
 setup(
     name=package_name,

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from inertial_estimation.config.settings import EstimatorSettings
+from inertial_estimation.signals import savitzky_golay
 from inertial_estimation.signals.derivatives import gyroscope_differentiator, joint_differentiator
 from inertial_estimation.signals.kalman import FIRST_VARIANCE, SETTLING, KalmanFilter, model
 from inertial_estimation.signals.savitzky_golay import (
@@ -73,8 +74,9 @@ def test_polynomials_are_exact_at_any_instant_in_the_window(order, kind, lag_ns,
 
 
 @pytest.mark.parametrize('lag_ns', [0, 31_400_000])
-def test_filters_that_are_solved_together_are_those_alone(lag_ns, rng):
+def test_filters_that_are_solved_together_are_those_alone(lag_ns, rng, monkeypatch):
     """Two of equal stamps, one with its own, a regular one, and one that is not ready."""
+    monkeypatch.setattr(savitzky_golay, 'compiled', None)
     jittering = [jittering_stamps(60, rng) for _ in range(2)]
     windows = [*jittering, jittering[0], regular_stamps(60, 10 * MS), jittering[1][-3:]]
     filters, alone = [make() for _ in windows], [make() for _ in windows]
@@ -89,6 +91,27 @@ def test_filters_that_are_solved_together_are_those_alone(lag_ns, rng):
         for filter_, one in zip(filters, alone):
             np.testing.assert_array_equal(filter_.evaluate_at(at), one.evaluate_at(at))
     assert filters[0]._weights is filters[2]._weights
+
+
+@pytest.mark.skipif(savitzky_golay.compiled is None, reason='installed without a compiler')
+@pytest.mark.parametrize('lag_ns', [0, 31_400_000])
+@pytest.mark.parametrize('stamps', [regular_stamps(230), jittering_stamps])
+@pytest.mark.parametrize('order', ORDERS)
+def test_compiled_polynomials_are_those_of_numpy(order, stamps, lag_ns, rng, monkeypatch):
+    """Also of positions far from zero, and beside a channel that is not a number."""
+    stamps = stamps(230, rng) if callable(stamps) else stamps
+    values = 3.0 + rng.normal(size=(230, 32))
+    values[-2, 5] = np.nan
+    found = []
+    for compiled in (savitzky_golay.compiled, None):
+        monkeypatch.setattr(savitzky_golay, 'compiled', compiled)
+        filter_ = SavitzkyGolayFilter(32, WINDOW, order)
+        run(filter_, stamps, values)
+        found.append(filter_.evaluate_at(int(stamps[-1]) - lag_ns))
+    assert np.isnan(found[0]).any(axis=0).tolist() == [column == 5 for column in range(32)]
+    # Round-off times the condition of a quintic's Gram matrix, about 1e5, in units of a window.
+    scales = np.array([[1.0], [2.0 / WINDOW], [4.0 / WINDOW**2]])
+    np.testing.assert_allclose(found[0] / scales, found[1] / scales, rtol=0, atol=ROUND_OFF)
 
 
 def test_a_centred_quintic_errs_less_and_has_less_noise(rng):

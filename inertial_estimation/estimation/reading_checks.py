@@ -16,7 +16,7 @@ import pinocchio as pin
 
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.estimation.dependence import Tables, find_dependence
-from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, Level, finding
@@ -183,7 +183,7 @@ class ReadingChecks:
         """Of the newest window."""
         self._failing = frozenset[tuple[str, str]]()
         """Their subjects and codes."""
-        self._marks: tuple[Plan, frozenset[tuple[str, str]], list[Mask]] | None = None
+        self._marks: tuple[Plan, frozenset[tuple[str, str]], list[Flags]] | None = None
 
     def add(self, sample: Sample) -> list[Sample]:
         """Take a sample; return the newest window if it is due, else nothing."""
@@ -219,12 +219,11 @@ class ReadingChecks:
         if not failing:
             return estimate
         if self._marks is None or self._marks[0] is not plan or self._marks[1] is not failing:
-            self._marks = plan, failing, doubtful_results(self._robot, plan, failing)
+            masks = doubtful_results(self._robot, plan, failing)
+            self._marks = plan, failing, [DOUBTFUL * mask for mask in masks]
         names = 'contact_quality', 'torque_quality', 'external_torque_quality', 'submodel_quality'
         marks = zip(names, self._marks[2])
-        return estimate._replace(
-            **{name: getattr(estimate, name) | DOUBTFUL * mask for name, mask in marks}
-        )
+        return estimate._replace(**{name: getattr(estimate, name) | mark for name, mark in marks})
 
 
 def doubtful_results(robot: Robot, plan: Plan, failing: Iterable[tuple[str, str]]) -> list[Mask]:

@@ -13,11 +13,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dposv
 
 from inertial_estimation.arrays import Array, Stamps
+
+try:
+    compiled: Any = import_module('inertial_estimation.signals._window')
+except ImportError:
+    # There was no compiler when the package was installed.
+    compiled = None
 
 CUBIC, QUINTIC = 3, 5
 REGULAR_TOLERANCE = 1e-4
@@ -62,6 +70,11 @@ class Samples:
             self._stamps[:kept], self._values[:kept], self._end = stamps, old, kept
         self._stamps[self._end], self._values[self._end] = stamp_ns, values
         self._end += 1
+
+    @property
+    def whole(self) -> tuple[Stamps, Array, int]:
+        """The arrays, and the row behind the newest sample."""
+        return self._stamps, self._values, self._end
 
     def newest(self, count: int) -> tuple[Stamps, Array]:
         """Return the last samples, oldest first: stamps (count,) [ns]; values (count, n)."""
@@ -131,10 +144,16 @@ class SavitzkyGolayFilter:
 
     def evaluate_at(self, stamp_ns: int) -> Array:
         """Return value and derivatives, (3, n_channels); NaN: the instant is not in the window."""
-        solve_together((self,), stamp_ns)
-        if self._instant < 0:
+        stamps, count = self._stamps, len(self._stamps)
+        if not self.ready or stamp_ns < stamps[0]:
             return np.full((3, self.n_channels), np.nan)
-        polynomial: Array = self._weights @ self._samples.newest(len(self._stamps))[1]
+        if compiled is not None:
+            found, lag = np.empty((3, self.n_channels)), max(stamps[-1] - stamp_ns, 0)
+            is_even, half = self._run >= count - 1, 0.5 * self._window_ns
+            compiled.evaluate(*self._samples.whole, count, is_even, lag, half, self._order, found)
+            return found
+        solve_together((self,), stamp_ns)
+        polynomial: Array = self._weights @ self._samples.newest(count)[1]
         return polynomial
 
 
@@ -142,12 +161,13 @@ def solve_together(filters: Iterable[SavitzkyGolayFilter], stamp_ns: int) -> Non
     """
     Find the weights at an instant of filters of one order and window; equal stamps share them.
 
-    `evaluate_at` then only multiplies by the values.
+    `evaluate_at` then only multiplies by the values. A compiled one does all of it alone.
     """
+    if compiled is not None:
+        return
     alike: dict[bytes, list[SavitzkyGolayFilter]] = {}
     for one in filters:
         if not one.ready or stamp_ns < one._stamps[0]:
-            one._instant = -1
             continue
         instant = min(stamp_ns, one._stamps[-1])
         if instant == one._instant:

@@ -9,6 +9,7 @@ Not covered: the simulator (test_simulation.py), whether it keeps real time.
 import signal
 import subprocess
 import sys
+import time
 from itertools import islice
 
 import numpy as np
@@ -23,6 +24,7 @@ from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
 from std_msgs.msg import String
 
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.simulation import node as robot_node
 from inertial_estimation.simulation.node import EmbeddedRobot
 from inertial_estimation.simulation.noise import SensorNoise
 from inertial_estimation.simulation.robot import SimulatedRobot
@@ -33,6 +35,7 @@ RATE, SEED = 50, 3
 PERIOD_NS = 10**9 // RATE
 IMU_LINKS = ['head_imu_0', 'l_foot']
 N_CYCLES = 6
+DELAY = 0.5
 TIMEOUT = 30.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
 
@@ -50,7 +53,8 @@ def wrench(message):
     ('scene', 'duration', 'noise', 'event'),
     [('pole', 3.0, 1.0, 'contacts'), ('carrying', 1.0, 0.0, 'embedded_robot/load')],
 )
-def test_topics_equal_the_simulator(context, keep, scene, duration, noise, event):
+def test_topics_equal_the_simulator(context, keep, scene, duration, noise, event, monkeypatch):
+    monkeypatch.setattr(robot_node, 'TOO_LATE', TIMEOUT)
     given = {
         'scene': scene, 'rate': RATE, 'seed': SEED, 'duration': duration, 'imus': IMU_LINKS,
         'audience': 1, 'noise': noise,
@@ -115,15 +119,30 @@ def test_topics_equal_the_simulator(context, keep, scene, duration, noise, event
         assert tuple(torques.name) == robot.joint_names
         np.testing.assert_array_equal(torques.effort, snapshot.torques)
     for message in bench.heard[event]:
-        time = 1e-9 * (stamp_of(message) - first + PERIOD_NS)
+        at = 1e-9 * (stamp_of(message) - first + PERIOD_NS)
         for load in scenario.loads:
-            assert load.start <= time < load.start + 1.5 / RATE
+            assert load.start <= at < load.start + 1.5 / RATE
             assert (message.header.frame_id, message.inertia.m) == (load.frame, load.mass)
             assert tuple(vector(message.inertia.com)) == load.center
         for push in scenario.pushes[:1]:
-            assert push.at(time) is not None
+            assert push.at(at) is not None
             assert message.header.frame_id == push.frame and vector(message.point) == [0.0] * 3
     assert not bench.estimator.done.done()
+
+
+def test_it_leaves_out_what_is_late(context, keep):
+    """Else ages are those of the robot, and what it makes up for keeps estimators busy."""
+    bench = keep(BenchRobot(context, {'rate': RATE, 'audience': 1}, EmbeddedRobot))
+    states = bench.listen(JointState, 'joint_states')
+    bench.spin_until(lambda: len(states) >= N_CYCLES)
+    first, before = stamp_of(states[0]), len(states)
+    time.sleep(DELAY)
+    now_ns = time.time_ns()
+    bench.spin_until(lambda: len(states) >= before + N_CYCLES)
+    # One or two of them were sent before.
+    stamps = list(map(stamp_of, states))[before + 2 :]
+    assert stamps[0] > now_ns - 1e9 * (DELAY / 2)
+    assert {(stamp - first) % PERIOD_NS for stamp in stamps} == {0}
 
 
 @pytest.mark.parametrize(

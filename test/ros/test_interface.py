@@ -21,6 +21,9 @@ from inertial_estimation.config import EstimatorSettings, IdentifierSettings, se
 from inertial_estimation.config.files import load_parameters
 from inertial_estimation.config.settings import IDENTIFIER_NAME
 from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.findings import Level, finding
+from inertial_estimation.outputs.diagnostics import Status
+from inertial_estimation.ros.diagnostics import Diagnostics
 from inertial_estimation.ros.estimator_node import EstimatorNode
 from inertial_estimation.ros.identifier_node import IdentifierNode
 from inertial_estimation.ros.parameters import READ_AT_START
@@ -112,6 +115,16 @@ def test_empty_lists_of_a_file_are_empty(make_node, tmp_path, kind, settings):
     found = make_node('--params-file', path, kind=kind).settings
     assert (found.imus, found.ft_sensors, found.contacts) == ((), (), ('sole',))
     assert settings().ft_sensors == ('all',)
+
+
+def test_findings_of_every_level_are_logged(make_node, capfd):
+    """In one report: rclpy refuses another severity from a line that has logged before."""
+    diagnostics = Diagnostics(make_node(), 'robot')
+    found = [finding('clock', level.name, level=level, what='jumps') for level in Level]
+    diagnostics.report(lambda: [Status('sensors', found)], is_logged=True)
+    diagnostics.destroy()
+    logged = capfd.readouterr().err
+    assert all(f'{level.name}: jumps' in logged for level in Level)
 
 
 # Topics and services

@@ -255,12 +255,16 @@ class SubmodelMemory:
             found = noise_levels(evidence.kinds, prior=self.loose_prior)
         except ModelError:
             return False
-        self._set_noise(found.deviations)
+        self.set_equations(evidence, found.deviations)
+        return True
+
+    def set_equations(self, evidence: Evidence, noise: Mapping[str, float]) -> None:
+        """Replace the equations by some and their noise."""
+        self._set_noise(noise)
         whitened = self.whitened(evidence)
         assert whitened is not None
         self.information, self.errors = whitened
         self.innovations = np.zeros(2)
-        return True
 
     def follow_efforts(self, evidence: Evidence) -> None:
         """Widen the prior of friction as larger efforts appear."""
