@@ -74,7 +74,7 @@ class Preparation:
     largest_gap: float = 0.1
     """Longer gaps between stamps are not bridged [s]."""
     every: int = 0
-    """Decimation: one of this number is kept; 0: 1, or as a cutoff of None (the default) allows."""
+    """Decimation: one of this number is kept; 0: one, or as many as a cutoff of None allows."""
     measured_velocities: bool = False
     """Take joint velocities from the log, instead of derivatives of positions."""
 
@@ -194,7 +194,7 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
         longest = max(period, *(float(t[stop - 1] - t[start]) for start, stop in spans))
         most = min(MAX_MOTION_CUTOFF, MAX_CUTOFF_SHARE / (period * every))
         cutoff = min(max(spectrum.cutoff, EDGE_PERIODS / (MAX_EDGE_SHARE * longest)), most)
-        # Products of signals below the cutoff have the same mean at this rate as at any higher one.
+        # Products of signals below the cutoff have the same mean as at any higher rate.
         every = how.every or max(1, int(MAX_CUTOFF_SHARE / (period * cutoff)))
         how = replace(how, cutoff=cutoff, edges=max(how.edges, EDGE_PERIODS / cutoff))
     how = replace(how, every=every)
