@@ -289,7 +289,7 @@ def _filtered(part: SampleBatch, period: float, how: Preparation) -> SampleBatch
     stamps, step, signals = _evenly_spaced(part, period)
     if not how.measured_velocities:
         signals['velocities'] = None
-    smooth = {name: _low_pass(values, step, how) for name, values in signals.items()}
+    smooth: dict[str, Any] = {k: _low_pass(one, step, how) for k, one in signals.items()}
     if smooth['velocities'] is None:
         smooth['velocities'] = _rate(smooth['positions'], step)
     whole = SampleBatch(
