@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+from importlib import import_module
 from pathlib import Path
 
 from bench import report
@@ -15,6 +16,7 @@ JOBS = {
     'nodes': 'age, missed cycles and processor time of the nodes beside a bare reader (ROS)',
     'live': 'identification beside a simulated robot',
     'coverage': 'errors of identification over their stated deviations',
+    'logs': 'time and memory of reading, replaying and identifying a bag at 1 kHz',
     'arms': 'methods of identification on real arms (--data)',
     'yoga': 'readings of a real iCub predicted by what is identified (--data)',
 }
@@ -47,35 +49,17 @@ def main() -> None:
 
 def _run(job: str, chosen: argparse.Namespace):
     """Yield tables and goals of one job."""
-    if job == 'times':
-        from bench import engine, refit
-
-        yield engine.measure(chosen.rounds)
-        yield refit.measure(max(2, chosen.rounds // 4))
-    elif job == 'derivatives':
-        from bench import derivatives
-
-        yield derivatives.measure(max(2, chosen.rounds // 3)), []
-    elif job == 'nodes':
-        from bench import nodes
-
-        yield nodes.measure(chosen.rates, chosen.seconds, chosen.pairs)
-    elif job == 'live':
-        from bench import live
-
-        yield live.measure(range(chosen.seeds))
-    elif job == 'coverage':
-        from bench import coverage
-
-        yield from coverage.measure(range(chosen.seeds))
-    elif job == 'arms':
-        from bench import arms
-
-        yield arms.measure(chosen.data), []
-    else:
-        from bench import yoga
-
-        yield yoga.measure(chosen.data)
+    seeds, rounds = range(chosen.seeds), chosen.rounds
+    calls = {
+        'times': {'engine': (rounds,), 'refit': (max(2, rounds // 4),)},
+        'derivatives': {'derivatives': (max(2, rounds // 3),)}, 'logs': {'log_streams': ()},
+        'nodes': {'nodes': (chosen.rates, chosen.seconds, chosen.pairs)},
+        'live': {'live': (seeds,)}, 'coverage': {'coverage': (seeds,)},
+    }  # fmt: skip
+    # The others read real logs.
+    for name, given in calls.get(job, {job: (chosen.data,)}).items():
+        found = import_module(f'bench.{name}').measure(*given)
+        yield from [found] if isinstance(found, tuple) else found
 
 
 if __name__ == '__main__':

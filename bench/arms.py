@@ -29,7 +29,7 @@ ARMS = {
 METHODS = ('entropic', 'semidefinite', 'pullback', 'euclidean', 'least_squares')
 
 
-def measure(data: Path) -> list[Table]:
+def measure(data: Path) -> tuple[list[Table], list]:
     """Return residuals over measured efforts, all joints together [%]."""
     rows = []
     for name, (config, urdf, fitted, predicted) in ARMS.items():
@@ -44,7 +44,7 @@ def measure(data: Path) -> list[Table]:
             errors = (error(one, block.answer.x) for one in (block.evidence, unseen))
             rows.append((name, method, block.answer.rank, *errors))
     columns = ('arm', 'method', 'rank', 'fitted [%]', 'predicted [%]')
-    return [Table('Residual over effort, all equations together', columns, rows)]
+    return [Table('Residual over effort, all equations together', columns, rows)], []
 
 
 def error(evidence: Evidence, x: Array) -> float:

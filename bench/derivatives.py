@@ -38,7 +38,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def measure(rounds: int = 20) -> list[Table]:
+def measure(rounds: int = 20) -> tuple[list[Table], list]:
     """Compare filters at all rates."""
     rows = []
     for rate in RATES:
@@ -57,11 +57,8 @@ def measure(rounds: int = 20) -> list[Table]:
             name = ' '.join(str(value) for value in given.values())
             median = float(np.median(times[str(k)]))
             rows.append((name, rate, *spread, median, ratio(times[str(k)], times['0'])))
-    return [
-        Table(
-            f'Window or kind, parameters, delay; median and range of {SEEDS} seeds', COLUMNS, rows
-        )
-    ]
+    title = f'Window or kind, parameters, delay; median and range of {SEEDS} seeds'
+    return [Table(title, COLUMNS, rows)], []
 
 
 def _signals(rate: int, seed: int) -> tuple[Array, Array, Array]:

@@ -1,11 +1,15 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Real and simulated logs as streams of arrays, edits of them, and bags and tables of them."""
+"""Real and simulated logs as arrays, edits, bags and tables of them, and the time they take."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +18,12 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from scipy.interpolate import make_interp_spline
 
+from bench.report import Table
+from inertial_estimation import EstimatorSettings, identify, open_log, replay
 from inertial_estimation.arrays import Array
-
-Edit = Callable[[Any], Any]
+from inertial_estimation.logs.bag import BagReader
+from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.model.configured_robot import build_robot
 
 DATA = Path(__file__).resolve().parents[2] / 'shared' / 'data'
 STORE = get_typestore(Stores.ROS2_HUMBLE)
@@ -65,15 +72,8 @@ def yoga_log(start: float = 13.5, stop: float = 45.0) -> Log:
     return log
 
 
-def humanoid_log(
-    push: tuple[float, float] = (0.0, 0.0), seed: int = 0, imus: Sequence[str] = tuple(IMUS)
-) -> Log:
-    """
-    Return a noisy log of a simulated iCub held at its left sole, 20 s at 100 Hz.
-
-    It holds two poses until 7 s, then all joints move. Meanwhile 25 N act on the right hand
-    between the times of ``push``.
-    """
+def humanoid_log(seed: int = 0, imus: Sequence[str] = tuple(IMUS), rate: float = 100.0) -> Log:
+    """Return a log of a simulated iCub on its left sole: two poses, from 7 s to 20 s motion."""
     rng, text = np.random.default_rng(seed), icub_urdf()
     for name in FTS:  # to read the wrench through their joints
         text = text.replace(
@@ -90,11 +90,10 @@ def humanoid_log(
     middle = np.clip(
         0.0, np.minimum(low + 0.5, (low + high) / 2), np.maximum(high - 0.5, (low + high) / 2)
     )
-    t = np.arange(0.0, 20.0, 0.01)
+    t = np.arange(0.0, 20.0, 1.0 / rate)
     motion = smooth_motion(rng, t, np.append(middle, 0.0))
     axis, weightless = np.array([0.6, 0.8, 0.0]), pin.Force.Zero()
     foot = model.frames[model.getFrameId('l_sole')].parentJoint
-    hand = model.frames[model.getFrameId('r_hand')].parentJoint
     frames = [model.getFrameId(name) for name in imus]
     wrenches, inertial = np.zeros((len(t), len(FTS), 6)), np.zeros((len(t), len(imus), 6))
     for k, (q_k, v_k, a_k) in enumerate(np.swapaxes(motion, 0, 1)):
@@ -104,8 +103,6 @@ def humanoid_log(
         v[3:6], a[3:6] = v_k[-1] * axis, a_k[-1] * axis
         forces = pin.StdVec_Force()
         forces.extend([weightless] * model.njoints)
-        if push[0] <= t[k] < push[1]:
-            forces[hand] = pin.Force(np.array([15.0, 20.0, 0.0, 0.0, 0.0, 0.0]))
         needed = pin.Force(pin.rnea(model, data, q, v, a, forces)[:6])
         forces[foot] = data.oMi[foot].actInv(data.oMi[1].act(needed))
         pin.rnea(model, data, q, v, a, forces)
@@ -141,6 +138,32 @@ def smooth_motion(rng: np.random.Generator, t: Array, middle: Array) -> Array:
         )
     spline = make_interp_spline(t, q, k=5)
     return np.array([spline(t, order) for order in range(3)])
+
+
+def measure() -> tuple[list[Table], list]:
+    """Measure reading, replay and identification on a simulated iCub with one IMU."""
+    imu, foot = IMUS[0], ('l_sole',)
+    topics = {f'ft.{name}.topic': f'/ft/{name}' for name in FTS}
+    topics |= {'ft_sensors': FTS, 'imus': [imu], f'imu.{imu}.topic': f'/imu/{imu}'}
+    settings = EstimatorSettings.from_dict({'contacts': foot, **topics})
+    how = IdentifySettings(rows=replace(IdentifySettings().rows, contacts=foot))
+    robot, rows, results = build_robot(settings, icub_urdf()), [], []
+    with tempfile.TemporaryDirectory() as folder:
+        bag = write_log(Path(folder), humanoid_log(imus=[imu], rate=1000.0))
+        with BagReader(bag) as reader:
+            for name, job in (
+                ('rosbags alone', lambda: [None for _ in reader.messages(reader.topics)]),
+                ('replay', lambda: replay(robot, bag, settings)),
+                ('open_log', lambda: open_log(bag, robot, settings)),
+                ('identify after open_log', lambda: identify(robot, results[-1], how)),
+            ):
+                start = process_time()
+                results.append(job())
+                time = process_time() - start
+                memory = getrusage(RUSAGE_SELF).ru_maxrss / 1e3
+                rows.append((name, time, time / rows[0][1] if rows else 1.0, 20.0 / time, memory))
+    columns = 'job', 'processor time [s]', '/ rosbags', 'times real time', 'largest memory [MB]'
+    return [Table('Bag of 20 s at 1 kHz', columns, rows)], []
 
 
 def ntnu_log(name: str) -> Log:

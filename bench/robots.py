@@ -45,8 +45,6 @@ _LIMBS = (
     (('l_hip', 2, 'l_leg_ft'), ('l_leg', 4, 'l_foot_ft'), ('l_foot', 0, '')),
     (('r_hip', 2, 'r_leg_ft'), ('r_leg', 4, 'r_foot_ft'), ('r_foot', 0, '')),
 )
-JOINTS_PER_SCALE = sum(joints for limb in _LIMBS for _, joints, _ in limb)
-"""32."""
 
 
 def synthetic_urdf(scale: int) -> str:

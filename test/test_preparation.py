@@ -118,6 +118,17 @@ def test_decimation_and_measured_velocities():
     np.testing.assert_allclose(found.velocities, 2 * found.positions, atol=1e-12)
 
 
+def test_default_decimation_keeps_the_mean_of_products(rng):
+    noise = rng.normal(size=(60 * int(RATE), 3))
+    raw = sines(np.arange(len(noise)) / RATE)
+    raw = replace(raw, efforts=noise[:, :2], angular_velocities=noise[:, None])
+    found, all_samples = (prepare(raw, Preparation(every=n)).samples for n in (0, 1))
+    assert 15 * len(found) < len(all_samples)
+    means = [one.efforts.T @ one.efforts / len(one) for one in (found, all_samples)]
+    # One sample more or less at the ends, of 158.
+    np.testing.assert_allclose(means[0], means[1], atol=0.01 * np.trace(means[1]))
+
+
 @pytest.mark.parametrize(
     ('cutoff', 'every', 'noise', 'count'),
     [
@@ -173,7 +184,7 @@ def motion(builder):
     return replace(found, efforts=(Y @ x - y)[:, None])
 
 
-@pytest.mark.parametrize('every', [1, 40, 100])
+@pytest.mark.parametrize('every', [0, 1, 40, 100])
 # A prior of more weight would hold answers together that are as uncertain as stated.
 @pytest.mark.parametrize(
     ('method', 'options'), [('least_squares', {}), ('entropic', {'weight': 0.1})]

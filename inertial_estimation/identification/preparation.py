@@ -73,8 +73,8 @@ class Preparation:
     """Cut off at the start, the end and each gap, where the filter oscillates [s]."""
     largest_gap: float = 0.1
     """Longer gaps between stamps are not bridged [s]."""
-    every: int = 1
-    """Decimation: one of this number of samples is kept."""
+    every: int = 0
+    """Decimation: one of this number is kept; 0: one, or as many as a cutoff of None allows."""
     measured_velocities: bool = False
     """Take joint velocities from the log, instead of derivatives of positions."""
 
@@ -82,7 +82,7 @@ class Preparation:
         for name, least, most in (
             ('cutoff', 0.0, np.inf), ('edges', 0.0, np.inf),
             ('largest_gap', np.finfo(float).tiny, np.inf),
-            ('order', 1, MAX_ORDER), ('every', 1, np.inf),
+            ('order', 1, MAX_ORDER), ('every', 0, np.inf),
         ):  # fmt: skip
             value = getattr(self, name)
             if value is not None and not (np.isfinite(value) and least <= value <= most):
@@ -189,11 +189,15 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
         for span in spans
         if span[1] - span[0] > MIN_SAMPLES
     )
+    every = max(1, how.every)
     if how.cutoff is None:
         longest = max(period, *(float(t[stop - 1] - t[start]) for start, stop in spans))
-        most = min(MAX_MOTION_CUTOFF, MAX_CUTOFF_SHARE / (period * how.every))
+        most = min(MAX_MOTION_CUTOFF, MAX_CUTOFF_SHARE / (period * every))
         cutoff = min(max(spectrum.cutoff, EDGE_PERIODS / (MAX_EDGE_SHARE * longest)), most)
+        # Products of signals below the cutoff have the same mean as at any higher rate.
+        every = how.every or max(1, int(MAX_CUTOFF_SHARE / (period * cutoff)))
         how = replace(how, cutoff=cutoff, edges=max(how.edges, EDGE_PERIODS / cutoff))
+    how = replace(how, every=every)
     shortest = 2 * max(how.edges, EDGE * period) + period * (6 * how.order + 4)
     found = [
         _filtered(samples.take(slice(*span)), period, how)
@@ -282,9 +286,11 @@ def _evenly_spaced(part: SampleBatch, period: float) -> tuple[Stamps, float, dic
 
 def _filtered(part: SampleBatch, period: float, how: Preparation) -> SampleBatch:
     """Return one part with evenly spaced stamps, filtered, without its edges."""
-    stamps, step, smooth = _evenly_spaced(part, period)
-    smooth = {name: _low_pass(values, step, how) for name, values in smooth.items()}
-    if not how.measured_velocities or smooth['velocities'] is None:
+    stamps, step, signals = _evenly_spaced(part, period)
+    if not how.measured_velocities:
+        signals['velocities'] = None
+    smooth: dict[str, Any] = {k: _low_pass(one, step, how) for k, one in signals.items()}
+    if smooth['velocities'] is None:
         smooth['velocities'] = _rate(smooth['positions'], step)
     whole = SampleBatch(
         stamp_ns=stamps,
