@@ -143,7 +143,8 @@ def _factors(roots: Array, variances: Array) -> Array:
     """Return the factors of one signal, (n,), to known finite variances; roots (n, 3)."""
     stated = np.sum(roots**2, axis=1)
     known = np.isfinite(variances) & (stated > 0.0)
-    return np.sqrt(np.divide(variances, stated, out=np.ones(len(stated)), where=known))
+    ratios = np.divide(variances, stated, out=np.ones(len(stated)), where=known)
+    return np.asarray(np.sqrt(ratios))
 
 
 def perturbation_errors(

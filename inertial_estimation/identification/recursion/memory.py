@@ -153,7 +153,8 @@ class SubmodelMemory:
         gains, V = np.linalg.eigh(F.T @ gained @ F)
         gains, V = gains[gains > 0.0], V[:, gains > 0.0]
         squares = (V.T @ (F.T @ slope)) ** 2
-        return np.sum([squares, gains + gains**2] / (1.0 + gains) ** 3, axis=1)
+        both = np.stack([squares, gains + gains**2]) / (1.0 + gains) ** 3
+        return np.asarray(both.sum(axis=1))
 
     @property
     def loose_prior(self) -> Information:
