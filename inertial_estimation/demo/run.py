@@ -26,6 +26,7 @@ from inertial_estimation.demo.processes import INTERRUPTS, DemoError, Processes
 from inertial_estimation.demo.scores import (
     AGE_LIMIT,
     LOAD_TIME,
+    MISSED_LIMIT,
     Goal,
     Recording,
     push_goals,
@@ -96,11 +97,16 @@ def run(
     for goal in goals:
         sign, verdict = ('<', '>')[goal.at_least], ('MISSED', 'met')[goal.reached]
         say(f'{verdict:6s} {goal.name}: {goal.value:.3g} ({sign}= {goal.limit:g})')
-    late = max(one['age_p50_s'] for scene in pushed.values() for one in scene.values())
-    if late > AGE_LIMIT:
-        say(f'this machine is too slow or busy: median age {1e3 * late:.0f} ms')
+    every = [one for scenario, *_ in scenes for one in figures[scenario.name].values()]
+    late, missed = (max(one[key] for one in every) for key in ('age_p50_s', 'missed_share'))
+    if is_busy := late > AGE_LIMIT or missed > MISSED_LIMIT:
+        say(
+            f'this machine is too slow or busy: median age {1e3 * late:.0f} ms, '
+            f'{missed:.0%} of the cycles missed'
+        )
     return {
         'seed': seed,
+        'busy': is_busy,
         'figures': figures,
         'goals': [{**goal._asdict(), 'reached': goal.reached} for goal in goals],
     }

@@ -9,20 +9,19 @@
 
 enum { SIZE = 6 };  // powers of time, up to those of a quintic
 
-// evaluate(stamps, values, end, n, even, lag, unit, order, out): the last n samples before an end;
-// stamps, lag and unit [ns]; values (.., channels); out (3, channels).
+// evaluate(stamps, values, even, lag, unit, order, out): stamps (n,), lag and unit [ns];
+// values (n, channels); out (3, channels).
 static PyObject *evaluate(PyObject *self, PyObject *args)
 {
     Py_buffer in, of, out;
-    Py_ssize_t end, n;
     double lag, unit, sums[2*SIZE - 1] = {0.0}, gram[SIZE][SIZE], x[SIZE][3] = {{0.0}};
     int even, order;
-    if (!PyArg_ParseTuple(args, "y*y*nnpddiw*", &in, &of, &end, &n, &even, &lag, &unit, &order, &out))
+    if (!PyArg_ParseTuple(args, "y*y*pddiw*", &in, &of, &even, &lag, &unit, &order, &out))
         return NULL;
-    const long long *stamps = (long long *)in.buf + end - n;
+    const long long *stamps = in.buf;
     const int size = order < SIZE ? order + 1 : SIZE;
-    const Py_ssize_t width = out.len / 24;
-    const double *values = (double *)of.buf + (end - n) * width, seconds = 1e-9 * unit;
+    const Py_ssize_t n = in.len / 8, width = out.len / 24;
+    const double *values = of.buf, seconds = 1e-9 * unit;
     const double step = even ? (stamps[n - 1] - stamps[0]) / (unit * (n - 1)) : 0.0;
     double *found = out.buf, powers[SIZE + 2] = {0.0, 0.0, 1.0};
     memset(found, 0, out.len);

@@ -71,11 +71,6 @@ class Samples:
         self._stamps[self._end], self._values[self._end] = stamp_ns, values
         self._end += 1
 
-    @property
-    def whole(self) -> tuple[Stamps, Array, int]:
-        """The arrays, and the row behind the newest sample."""
-        return self._stamps, self._values, self._end
-
     def newest(self, count: int) -> tuple[Stamps, Array]:
         """Return the last samples, oldest first: stamps (count,) [ns]; values (count, n)."""
         last = slice(self._end - count, self._end)
@@ -149,8 +144,8 @@ class SavitzkyGolayFilter:
             return np.full((3, self.n_channels), np.nan)
         if compiled is not None:
             found, lag = np.empty((3, self.n_channels)), max(stamps[-1] - stamp_ns, 0)
-            is_even, half = self._run >= count - 1, 0.5 * self._window_ns
-            compiled.evaluate(*self._samples.whole, count, is_even, lag, half, self._order, found)
+            how = self._run >= count - 1, lag, 0.5 * self._window_ns, self._order
+            compiled.evaluate(*self._samples.newest(count), *how, found)
             return found
         solve_together((self,), stamp_ns)
         polynomial: Array = self._weights @ self._samples.newest(count)[1]

@@ -42,11 +42,7 @@ from inertial_estimation.simulation.truth import Snapshot
 
 NODE_NAME = 'embedded_robot'
 TOO_LATE = 0.02
-"""
-Delay behind real time from which samples are left out [s].
-
-On a busy machine that spares all others their work too; filters of 0.1 s bear such a gap.
-"""
+"""Delay behind real time from which samples are left out; filters of 0.1 s bear it [s]."""
 CATCH_UP = 2
 """Largest speed over real time of what is published: a burst would overflow queues."""
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
