@@ -412,7 +412,7 @@ class FaultSearch:
             squares = self._fit(change, self.rows).squares()
             yield Test(subject, kind, size, unit, price, squares)
         for _, j, x in sorted(screened, key=lambda one: -one[0])[:3]:
-            found, fit = self.refined(x, lambda x, e=one[j]: _of_joints(1.0, x[0] * e))
+            found, fit = self.refined(x, partial(_with_offset, one[j]))
             size = float(np.degrees(-found[0]))
             yield Test(self.robot.joint_names[j], 'offset', size, 'deg', self.each, fit.squares())
         for k, imu in enumerate(self.robot.imus):
@@ -420,7 +420,7 @@ class FaultSearch:
             size = float(np.linalg.norm(bias))
             yield Test(imu.name, 'bias', size, 'm/s^2', 3 * self.each, fit.squares())
             for start in self._starts(k):
-                turn, fit = self.refined(start, lambda x, k=k: _of_imu(k, pin.exp3(x)))
+                turn, fit = self.refined(start, partial(_with_turn, k))
                 angle = float(np.degrees(np.linalg.norm(pin.log3(pin.exp3(turn)))))
                 yield Test(imu.name, 'turned', angle, 'deg', 3 * self.each, fit.squares())
 
@@ -494,6 +494,14 @@ def _of_imu(k: int, turn: Array, bias: Any = 0.0, factors: Sequence[float] = (1.
         return replace(x, **arrays)
 
     return change
+
+
+def _with_offset(unit: Array, offset: Array) -> Change:
+    return _of_joints(1.0, offset[0] * unit)
+
+
+def _with_turn(k: int, turn: Array) -> Change:
+    return _of_imu(k, pin.exp3(turn))
 
 
 def find_faults(
