@@ -18,8 +18,8 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_pose
 
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.momentum_check import PERIOD_NS, MomentumCheck
-from inertial_estimation.estimation.sensor_residuals import judge_residual, sensor_residuals
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.logs.sensor_agreement import judge_residual, sensor_residuals
 from inertial_estimation.model.free_floating import FreeFloatingModel
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.representations import Representation

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.signal import savgol_filter
 
-from inertial_estimation.arrays import Array
-from inertial_estimation.estimation.sensor_residuals import predicted_imus
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.model.link_motions import (
     Poses,
     link_motions,
@@ -27,7 +26,9 @@ from inertial_estimation.model.link_motions import (
 )
 from inertial_estimation.model.regressor import free_sides, joint_axis
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensor_models import accelerometer, gyroscope
 from inertial_estimation.model.spatial import cross, hat
+from inertial_estimation.model.tree import Source, assign_owners
 from inertial_estimation.sample import SampleBatch
 
 PERIOD, WINDOW = 0.01, 0.15
@@ -188,6 +189,41 @@ def equations(
                  imu.name)
         for k, imu in enumerate(robot.imus)
     ]  # fmt: skip
+    return found
+
+
+def imu_sources(robot: Robot) -> Indices:
+    """
+    Return the row of the IMU that predicts each IMU, (n_imus,).
+
+    That is the nearest other one that measures both quantities, -1 if there is none; with a fixed
+    link, which comes after all IMUs, it is that.
+    """
+    n_imus = len(robot.imus)
+    if robot.fixed_frame:
+        return np.full(n_imus, n_imus, dtype=np.intp)
+    found = np.full(n_imus, -1, dtype=np.intp)
+    whole = [m for m, imu in enumerate(robot.imus) if imu.measures == 'both']
+    for k, imu in enumerate(robot.imus):
+        others = [m for m in whole if m != k]
+        if others:
+            sources = [Source(robot.imus[m].name, robot.imus[m].link, np.eye(4)) for m in others]
+            owners = assign_owners(robot.links, sources, rigid_sensors=True)
+            found[k] = others[owners[imu.link]]
+    return found
+
+
+def predicted_imus(robot: Robot, samples: SampleBatch) -> Array:
+    """Return predicted angular velocities and proper accelerations, (2, n, n_imus, 3)."""
+    found = np.full((2, len(samples), len(robot.imus), 3), np.nan)
+    poses, sources = poses_in_parents(robot, samples.positions), imu_sources(robot)
+    for m in sorted({*sources.tolist()} - {-1}):
+        motions = link_motions(robot, samples, poses, [m])
+        for k in np.flatnonzero(sources == m):
+            imu = robot.imus[k]
+            w, dw, a = motions[imu.link]
+            found[0, :, k] = gyroscope(w, imu.L_H_S)
+            found[1, :, k] = accelerometer(w, np.hstack([a, dw]), imu.L_H_S)
     return found
 
 

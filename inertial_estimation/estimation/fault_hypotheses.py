@@ -10,7 +10,7 @@ of independent samples for each parameter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, permutations, product
@@ -57,6 +57,11 @@ UNUSUAL = 5.0
 """Errors of the model that are no usual ones [standard deviations]."""
 UNITS, STANDARD = (1e-3, 1.0 / 9.80665, 1e3), 9.80665
 """Factors of readings in kN, kgf and mN, and standard gravity [m/s^2]."""
+TURNS = [
+    np.eye(3)[list(order)] * np.array(signs)[:, None]
+    for order, signs in product(permutations(range(3)), product((1.0, -1.0), repeat=3))
+][1:]
+"""Exchanges and signs of axes; rotations by right angles among them."""
 LOG_TURNS = float(np.log(23.0))
 """Price of one of the turns by right angles."""
 EPSILON = 0.02
@@ -65,15 +70,15 @@ MIN_SCORE, MIN_EXPLAINED, ALIKE, DONE = 20.0, 0.7, 3.0, 0.8
 """Least score of a fault, least share it explains, lead that decides [nats], share that is all."""
 CLEAR = 10.0
 """Lead over usual errors of the model, and what a right fault never loses elsewhere [nats]."""
-LEAST = {
-    'gain': 1.1, 'delay': 0.02, 'jump': 3.0, 'drift': 3.0, 'offset': 2.0, 'turned': 5.0,
-    'bias': 0.2,
+LIMITS = {
+    'gain': (1.1, np.inf), 'delay': (0.02, np.inf), 'jump': (3.0, np.inf), 'drift': (3.0, np.inf),
+    'offset': (2.0, 45.0), 'turned': (5.0, np.inf), 'bias': (0.2, np.inf),
 }  # fmt: skip
-"""Smaller ones are usual [1, s, N, N, degrees, degrees, m/s^2]."""
-MAX_OFFSET = 45.0
-"""Of a joint; more is what fits by chance [degrees]."""
+"""Smaller ones are usual, larger ones fit by chance [1, s, N, N, degrees, degrees, m/s^2]."""
 FROZEN, SATURATED, MIN_KNOWN = 1.0, 0.05, 20
 """Time of one value [s], share of the samples at an extreme, samples that are judged."""
+MOTION = ('positions', 'velocities', 'accelerations')
+INERTIAL = ('angular_velocities', 'angular_accelerations', 'proper_accelerations')
 Change = Callable[[SampleBatch], SampleBatch]
 """Corrects samples that lie on a grid."""
 
@@ -132,7 +137,8 @@ class FaultSearch:
         if not self.still and self.grid.efforts is not None:
             self.rates = np.gradient(self.grid.efforts, PERIOD, axis=0)
         first, last = (0, n - 1) if self.still else (margin, n - 1 - margin)
-        self.rows = self._rows(first, last, MAX_SAMPLES)
+        places = np.linspace(first, last, max(0, min(MAX_SAMPLES, last - first + 1)))
+        self.rows = np.unique(places.round().astype(int))
         self.few = self.rows[:: max(1, len(self.rows) // SCREENED)]
         self.null = self._fit(lambda x: x, self.rows)
         self.floors = np.array([self._floor(b) for b in range(len(self.null.equations))])
@@ -147,12 +153,6 @@ class FaultSearch:
         self.base = self.null.squares()
         self.each = 0.5 * float(np.log(self.independent))
         """Price of one fitted parameter."""
-
-    @staticmethod
-    def _rows(first: int, last: int, most: int) -> Indices:
-        if last < first:
-            return np.empty(0, dtype=np.intp)
-        return np.unique(np.linspace(first, last, min(most, last - first + 1)).round().astype(int))
 
     def _floor(self, b: int) -> float:
         """Return the squared error of equations that is no fault."""
@@ -232,19 +232,15 @@ class FaultSearch:
 
     def ft_hypotheses(self) -> Iterator[Test]:
         """Yield corrections of FT sensors."""
-        F, stamps, axes = self.null.readings, self.grid.stamp_ns[self.rows], 'xyz'
+        F, stamps = self.null.readings, self.grid.stamp_ns[self.rows]
         n, times = len(F), 1e-9 * (stamps - stamps[0])
         for s, sensor in enumerate(self.robot.ft_sensors):
             own = [b for b, one in enumerate(self.null.equations) if s in one.loads]
             if not any(self.weights[b] > 0.0 for b in own):
                 continue
-            for order, signs in product(permutations(range(3)), product((1.0, -1.0), repeat=3)):
-                if order == (0, 1, 2) and min(signs) > 0.0:
-                    continue
-                turned = (F[:, s].reshape(n, 2, 3)[..., order] * signs).reshape(n, 6)
-                text = ', '.join(
-                    ('' if sign > 0 else '-') + axes[k] for k, sign in zip(order, signs)
-                )
+            for R in TURNS:
+                turned = (F[:, s].reshape(n, 2, 3) @ R.T).reshape(n, 6)
+                text = ', '.join(('-' if r.sum() < 0 else '') + 'xyz'[abs(r).argmax()] for r in R)
                 kind = 'sign' if text == '-x, -y, -z' else f'axes ({text})'
                 price = 0.0 if kind == 'sign' else LOG_TURNS
                 sign, squares = s if kind == 'sign' else -1, self.with_readings(s, turned)
@@ -336,55 +332,14 @@ class FaultSearch:
         _, squares, price = self.linear(self._matrix_columns(s), fit, MATRIX_ERROR)
         return squares, price
 
-    def _of_joints(
-        self, factors: Array | float = 1.0, offset: Array | float = 0.0, order: Any = slice(None)
-    ) -> Change:
-        """Return the change to positions factors q[order] + offset."""
-
-        def change(x: SampleBatch) -> SampleBatch:
-            rates = x.velocities, x.accelerations
-            v, a = (factors * one[:, order] for one in rates)
-            q = factors * x.positions[:, order] + offset
-            return replace(x, positions=q, velocities=v, accelerations=a)
-
-        return change
-
-    def _of_imu(
-        self, k: int, turn: Array, bias: Array | float = 0.0, factors: Sequence[float] = (1.0, 1.0)
-    ) -> Change:
-        """Return the change to readings turn (a - bias) of an IMU."""
-
-        def change(x: SampleBatch) -> SampleBatch:
-            w, a, dw = (
-                one.copy()
-                for one in (x.angular_velocities, x.proper_accelerations, x.angular_accelerations)
-            )
-            for array in (w, dw):
-                array[:, k] = factors[0] * array[:, k] @ turn.T
-            a[:, k] = factors[1] * (a[:, k] - bias) @ turn.T
-            return replace(
-                x, angular_velocities=w, proper_accelerations=a, angular_accelerations=dw
-            )
-
-        return change
-
-    def _with_offset(self, unit: Array, offset: Array) -> Change:
-        return self._of_joints(1.0, offset[0] * unit)
-
-    def _with_turn(self, k: int, turn: Array) -> Change:
-        return self._of_imu(k, pin.exp3(turn))
-
-    def _late(self, names: Sequence[str], delay: float, k: int | None = None) -> Change:
-        """Return the change to values that were measured later; k: one column."""
+    def _late(self, names: Sequence[str], delay: float, k: Any = slice(None)) -> Change:
+        """Return the change to values that were measured later, in columns k."""
 
         def change(x: SampleBatch) -> SampleBatch:
             rows = np.round(1e-9 * (x.stamp_ns - self.grid.stamp_ns[0]) / PERIOD).astype(int)
-            arrays = {}
-            for name in names:
-                new, old = getattr(self.grid, name)[rows + round(delay / PERIOD)], getattr(x, name)
-                arrays[name] = new if k is None else old.copy()
-                if k is not None:
-                    arrays[name][:, k] = new[:, k]
+            arrays = {name: getattr(x, name).copy() for name in names}
+            for name, array in arrays.items():
+                array[:, k] = getattr(self.grid, name)[rows + round(delay / PERIOD)][:, k]
             return replace(x, **arrays)
 
         return change
@@ -394,30 +349,27 @@ class FaultSearch:
         m = len(self.robot.joint_names)
         if m:
             degrees = 180.0 / np.pi
-            yield 'joint states', 'unit', degrees, '1', 1.0, self._of_joints(1.0 / degrees)
-        turns = [R for R in _right_turns() if not np.allclose(R, np.eye(3))]
+            yield 'joint states', 'unit', degrees, '1', 1.0, _of_joints(1.0 / degrees)
         for k, imu in enumerate(self.robot.imus):
             # With another source of motion, `_starts` finds the turn.
             known = any(e.kind == 'accelerometer' and e.name == imu.name
                         for e in self.null.equations)  # fmt: skip
-            for R in () if known else turns:
+            for R in (R for R in TURNS if np.linalg.det(R) > 0.0 and not known):
                 angle = float(np.degrees(np.linalg.norm(pin.log3(R))))
-                yield imu.name, 'turned', angle, 'deg', LOG_TURNS, self._of_imu(k, R)
+                yield imu.name, 'turned', angle, 'deg', LOG_TURNS, _of_imu(k, R)
             for kind, unit, factors in (
                 ('sign', np.nan, (-1.0, -1.0)), ('unit', 1.0 / STANDARD, (1.0, STANDARD)),
                 ('unit', 180.0 / np.pi, (np.pi / 180.0, 1.0)),
             ):  # fmt: skip
                 price = 2 * self.each if kind == 'sign' else 1.0
-                yield imu.name, kind, unit, '1', price, self._of_imu(k, np.eye(3), factors=factors)
+                yield imu.name, kind, unit, '1', price, _of_imu(k, np.eye(3), factors=factors)
         if self.still:
             return
-        motion = ('positions', 'velocities', 'accelerations')
-        inertial = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
         for delay in DELAYS:
             if m:
-                yield 'joint states', 'delay', delay, 's', self.each, self._late(motion, delay)
+                yield 'joint states', 'delay', delay, 's', self.each, self._late(MOTION, delay)
             for k, imu in enumerate(self.robot.imus):
-                yield imu.name, 'delay', delay, 's', self.each, self._late(inertial, delay, k)
+                yield imu.name, 'delay', delay, 's', self.each, self._late(INERTIAL, delay, k)
 
     def refined(self, start: Array, change: Callable[[Array], Change]) -> tuple[Array, Fit]:
         """Fit the parameters of a change by Gauss-Newton steps, from a start."""
@@ -441,7 +393,7 @@ class FaultSearch:
         base, m = near.squares(), len(self.robot.joint_names)
         one, slopes, screened = np.eye(m), [], []
         for j in range(m):
-            moved = self._fit(self._of_joints(1.0, EPSILON * one[j]), self.few)
+            moved = self._fit(_of_joints(1.0, EPSILON * one[j]), self.few)
             slopes.append({
                 b: (r - near.whole[b]) / EPSILON
                 for b, r in enumerate(moved.whole)
@@ -460,15 +412,15 @@ class FaultSearch:
             squares = self._fit(change, self.rows).squares()
             yield Test(subject, kind, size, unit, price, squares)
         for _, j, x in sorted(screened, key=lambda one: -one[0])[:3]:
-            found, fit = self.refined(x, partial(self._with_offset, one[j]))
+            found, fit = self.refined(x, partial(_with_offset, one[j]))
             size = float(np.degrees(-found[0]))
             yield Test(self.robot.joint_names[j], 'offset', size, 'deg', self.each, fit.squares())
         for k, imu in enumerate(self.robot.imus):
-            bias, fit = self.refined(np.zeros(3), partial(self._of_imu, k, np.eye(3)))
+            bias, fit = self.refined(np.zeros(3), partial(_of_imu, k, np.eye(3)))
             size = float(np.linalg.norm(bias))
             yield Test(imu.name, 'bias', size, 'm/s^2', 3 * self.each, fit.squares())
             for start in self._starts(k):
-                turn, fit = self.refined(start, partial(self._with_turn, k))
+                turn, fit = self.refined(start, partial(_with_turn, k))
                 angle = float(np.degrees(np.linalg.norm(pin.log3(pin.exp3(turn)))))
                 yield Test(imu.name, 'turned', angle, 'deg', 3 * self.each, fit.squares())
 
@@ -492,11 +444,11 @@ class FaultSearch:
         for _, i, j in sorted(rated, reverse=True)[:most]:
             order = list(range(len(names)))
             order[i], order[j] = j, i
-            mirror = self._of_joints(1.0 - 2.0 * np.eye(len(names))[i])
+            mirror = _of_joints(1.0 - 2.0 * np.eye(len(names))[i])
             if i == j:
                 yield names[i], 'sign', np.nan, '', 0.0, mirror
             else:
-                pair, swap = f'{names[i]} {names[j]}', self._of_joints(order=order)
+                pair, swap = f'{names[i]} {names[j]}', _of_joints(order=order)
                 yield pair, 'exchanged', np.nan, '', price, swap
 
     def _starts(self, k: int) -> Iterator[Array]:
@@ -522,12 +474,34 @@ class FaultSearch:
         return found
 
 
-def _right_turns() -> Iterable[Array]:
-    """Yield the 24 rotations by right angles."""
-    for order, signs in product(permutations(range(3)), product((1.0, -1.0), repeat=3)):
-        R = np.eye(3)[list(order)] * np.array(signs)[:, None]
-        if np.linalg.det(R) > 0.0:
-            yield R
+def _of_joints(factors: Any = 1.0, offset: Any = 0.0, order: Any = slice(None)) -> Change:
+    """Return the change to positions factors q[order] + offset."""
+
+    def change(x: SampleBatch) -> SampleBatch:
+        q, v, a = (factors * getattr(x, name)[:, order] for name in MOTION)
+        return replace(x, positions=q + offset, velocities=v, accelerations=a)
+
+    return change
+
+
+def _of_imu(k: int, turn: Array, bias: Any = 0.0, factors: Sequence[float] = (1.0, 1.0)) -> Change:
+    """Return the change of an IMU to factors (rates, accelerations) turn (a - bias)."""
+
+    def change(x: SampleBatch) -> SampleBatch:
+        arrays = {name: getattr(x, name).copy() for name in INERTIAL}
+        for name, factor, shift in zip(INERTIAL, np.repeat(factors, [2, 1]), (0.0, 0.0, bias)):
+            arrays[name][:, k] = factor * (arrays[name][:, k] - shift) @ turn.T
+        return replace(x, **arrays)
+
+    return change
+
+
+def _with_offset(unit: Array, offset: Array) -> Change:
+    return _of_joints(1.0, offset[0] * unit)
+
+
+def _with_turn(k: int, turn: Array) -> Change:
+    return _of_imu(k, pin.exp3(turn))
 
 
 def find_faults(
@@ -613,12 +587,9 @@ def find_faults(
 
 def _matters(fault: Fault) -> bool:
     """Return true if a fault is larger than what sensors and models usually have."""
-    kind, size = fault.kind.split()[0], fault.size
-    if kind == 'gain':
-        return bool(abs(np.log(size)) > np.log(LEAST['gain']))
-    if kind == 'offset' and abs(size) > MAX_OFFSET:
-        return False
-    return not abs(size) < LEAST.get(kind, 0.0)
+    least, most = LIMITS.get(fault.kind.split()[0], (0.0, np.inf))
+    size = max(fault.size, 1.0 / fault.size) if fault.kind == 'gain' else abs(fault.size)
+    return not (size < least or size > most)
 
 
 def _repeated(robot: Robot, samples: SampleBatch, readings: Array) -> Iterator[Fault]:
