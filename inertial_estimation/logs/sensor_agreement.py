@@ -37,7 +37,7 @@ from inertial_estimation.estimation.momentum_check import (
     MomentumCheck,
     is_doubtful,
 )
-from inertial_estimation.estimation.wrench_estimator import SampleShapes, WrenchEstimator
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.errors_in_variables import StateNoise
 from inertial_estimation.logs.log import spread
 from inertial_estimation.logs.results import Replay
@@ -312,7 +312,6 @@ def sensor_residuals(
     estimator: WrenchEstimator, samples: SampleBatch, contacts: Iterable[Contact] | None = None
 ) -> SensorResiduals:
     """Predict each sensor from the others."""
-    SampleShapes(estimator.robot).check(samples)
     samples = with_gaps(samples)
     active = ContactSet.reported(estimator.contacts if contacts is None else contacts)
     rates, accelerations = predicted_imus(estimator.robot, samples)
