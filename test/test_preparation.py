@@ -125,6 +125,8 @@ def test_default_decimation_keeps_the_mean_of_products(rng):
     found, all_samples = (prepare(raw, Preparation(every=n)).samples for n in (0, 1))
     assert 15 * len(found) < len(all_samples)
     means = [one.efforts.T @ one.efforts / len(one) for one in (found, all_samples)]
+    short = prepare(raw.take(np.arange(round(0.7 * RATE))), Preparation()).samples
+    assert 10 <= len(short) < 30
     # One sample more or less at the ends, of 158.
     np.testing.assert_allclose(means[0], means[1], atol=0.01 * np.trace(means[1]))
 

@@ -145,6 +145,15 @@ def test_gravity_upwards_names_an_only_imu(rng, mounted):
         assert [one.subject for one in checks.findings] == ['root']
 
 
+@pytest.mark.parametrize('shares', [{'l_sole': 0.5, 'r_sole': 0.5}, {'root': 1.0}])
+def test_what_is_held_with_twice_its_weight_is_not_reversed(rng, shares):
+    """Legs that carry the rest, or a root from which they hang."""
+    robot = biped(imus=['root'], ft_sensors=['l_leg', 'r_leg'])
+    rest = standing(robot, rng.uniform(-1.0, 1.0, 5), shares)
+    samples = [rest._replace(stamp_ns=(k + 1) * PERIOD_NS) for k in range(COUNT)]
+    assert not ReadingChecks(robot).judge(samples)
+
+
 def test_windows_take_samples_at_a_period_and_begin_anew_after_gaps(rng):
     checks, (sample, *_) = ReadingChecks(biped(imus=IMUS)), fast_samples(biped(imus=IMUS), rng, 1)
     stamps = np.arange(0, COUNT * PERIOD_NS, PERIOD_NS // 10)

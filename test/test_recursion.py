@@ -106,7 +106,7 @@ def test_recursion_without_forgetting_is_the_batch(robot, prior):
     fresh = RecursiveIdentifier(identifier.robot, identifier.settings)
     for one, new, evidence in zip(identifier.memories, fresh.memories, whole, strict=True):
         if one.block.kinds:
-            new.noise, new.innovations = one.noise, one.innovations
+            new.noise = one.noise
             new.information, new.errors = new.whitened(evidence)
             assert one.information.count == new.information.count
     recursive, at_once = identifier.refit(), fresh.refit()
@@ -450,34 +450,6 @@ def test_offsets_walk_by_the_root_of_time_and_equations_fade(humanoid, rng):
     assert faded.count == pytest.approx(0.5 * before.count)
     assert faded.energy == pytest.approx(0.5 * before.energy)
     assert known.seconds == 8.0
-
-
-def test_repeated_equations_count_once(robot, prior, monkeypatch):
-    """Eight copies of each equation, as readings that are smoothed over eight samples."""
-    parts, equations = equal_parts(log(robot, 20.0)[0], 1.0), RecursiveIdentifier._equations
-
-    def repetitions(times):
-        def copies(*known):
-            return [
-                replace(
-                    one,
-                    kinds={
-                        kind: replace(part.scaled(times**0.5), count=times * part.count)
-                        for kind, part in one.kinds.items()
-                    },
-                )
-                for one in equations(*known)
-            ]
-
-        monkeypatch.setattr(RecursiveIdentifier, '_equations', copies)
-        identifier = RecursiveIdentifier(robot.with_parameters(prior), settings(robot))
-        for part in parts:
-            identifier.add(part)
-        return [one.repetition for one in known_of(identifier)]
-
-    # 25 to 55 weighted innovations, a tenth to a fifth of which are the prior's.
-    np.testing.assert_allclose(repetitions(8.0), 8.0, rtol=0.4)
-    np.testing.assert_allclose(repetitions(1.0), 1.0, atol=0.3)
 
 
 def test_single_samples_count_for_time_and_time_set_back_does_not(humanoid):

@@ -99,5 +99,7 @@ def _summary(found: Replay) -> Iterator[Any]:
         if records:
             yield ''
             yield records_table('', records, columns)
+    if not s['judged_s']:
+        yield 'Next: --offset-range FROM TO leaves the rest to be judged'
     if s['offset_source'] == 'settings' and WRONG_OFFSETS & {one.code for one in findings}:
         yield f'Next: {REMEDY}'

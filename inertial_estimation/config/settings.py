@@ -180,7 +180,7 @@ class ModelSettings(Group):
 
     file: str = setting('', 'File of parameters for ~/save_model and ~/restore_model; empty: none')
     publisher: str = setting(
-        IDENTIFIER_NAME, 'Name of the node whose updates of parameters are used; empty: any'
+        IDENTIFIER_NAME, 'Node whose updates of parameters are used; empty: any'
     )
 
 

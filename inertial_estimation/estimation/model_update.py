@@ -165,9 +165,11 @@ class ModelInUse:
             if tried is not None:
                 self._take(tried)
             return
-        self.worse, self._refused_ns = self.worse + 1, sample.stamp_ns
+        self.worse += 1
+        if totals[-1] > totals[best] + MARGIN:
+            self._refused_ns = sample.stamp_ns
         self.refusal = 'the update fits worse: ' + trial.describe(losses[[-1, best]])
-        if self.source == UPDATE and used > trusted + margin:
+        if self.source == UPDATE and used > trusted + MARGIN:
             self._begin(*self._trusted)
 
     def set_calibration(self, calibration: FtCalibration) -> None:

@@ -39,8 +39,8 @@ MAX_GRAVITY_ERROR = 2.0
 """Of the proper acceleration at rest: scale and bias of cheap IMUs are a tenth of it [m/s^2]."""
 MAX_DIFFERENCE = 4.0
 """Of the proper accelerations of IMUs: an axis off by 23 degrees [m/s^2]."""
-MAX_REVERSED_SHARE = 0.5
-"""Of submodels whose weight acts upwards; what is touched, such as a foot, says nothing."""
+MAX_REVERSED_SHARE = 0.9
+"""Of the mass, in submodels whose weight acts upwards: more than any that is held or stands."""
 MIN_TRAVEL = 0.03
 """That velocities state while a position stands still [rad or m]."""
 MIN_MOVING_AXES = 3
@@ -163,10 +163,10 @@ def reversed_gravity(robot: Robot, window: SampleBatch, estimator: WrenchEstimat
     given, other = (
         np.linalg.norm(estimator.update(one).residuals[:, :3], axis=1) for one in (newest, turned)
     )
-    masses = [robot.parameters[list(one.links), 0].sum() for one in robot.submodels]
-    is_reversed = (given > MAX_DIFFERENCE * np.array(masses)) & (other < 0.5 * given)
-    if (share := is_reversed.mean()) > MAX_REVERSED_SHARE:
-        what = 'share of submodels whose weight acts upwards'
+    masses = np.array([robot.parameters[list(one.links), 0].sum() for one in robot.submodels])
+    is_reversed = (given > MAX_DIFFERENCE * masses) & (other < 0.5 * given)
+    if (share := masses @ is_reversed / robot.mass) > MAX_REVERSED_SHARE:
+        what = 'share of the mass whose weight acts upwards'
         yield finding('rating', robot.imus[0].name, level=Level.ERROR, what=what,
                       value=share, limit=MAX_REVERSED_SHARE)  # fmt: skip
 

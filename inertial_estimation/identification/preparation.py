@@ -194,9 +194,11 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
         longest = max(period, *(float(t[stop - 1] - t[start]) for start, stop in spans))
         most = min(MAX_MOTION_CUTOFF, MAX_CUTOFF_SHARE / (period * every))
         cutoff = min(max(spectrum.cutoff, EDGE_PERIODS / (MAX_EDGE_SHARE * longest)), most)
+        edges = max(how.edges, EDGE_PERIODS / cutoff)
         # Products of signals below the cutoff have the same mean as at any higher rate.
-        every = how.every or max(1, int(MAX_CUTOFF_SHARE / (period * cutoff)))
-        how = replace(how, cutoff=cutoff, edges=max(how.edges, EDGE_PERIODS / cutoff))
+        most = min(MAX_CUTOFF_SHARE / cutoff, (longest - 2.0 * edges) / MIN_SAMPLES)
+        every = how.every or max(1, int(most / period))
+        how = replace(how, cutoff=cutoff, edges=edges)
     how = replace(how, every=every)
     shortest = 2 * max(how.edges, EDGE * period) + period * (6 * how.order + 4)
     found = [

@@ -112,9 +112,10 @@ class ModelUpdates:
 
     def _check_publishers(self, topic: str) -> None:
         """Raise if another node than the configured one publishes, as far as its name is known."""
-        wanted, node = self._settings.model.publisher, self._node
+        wanted, node = self._settings.model.publisher.lstrip('/'), self._node
         found = node.get_publishers_info_by_topic(node.resolve_topic_name(topic))
-        others = {one.node_name for one in found} - {wanted, UNKNOWN_NODE}
+        names = {f'{x.node_namespace}/{x.node_name}' for x in found if x.node_name != UNKNOWN_NODE}
+        others = [name for name in names if not name.endswith(f'/{wanted}')]
         if wanted and others:
             raise ModelError(f"published by '{min(others)}', 'model.publisher' is '{wanted}'")
 

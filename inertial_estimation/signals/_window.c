@@ -19,8 +19,15 @@ static PyObject *evaluate(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "y*y*pddiw*", &in, &of, &even, &lag, &unit, &order, &out))
         return NULL;
     const long long *stamps = in.buf;
-    const int size = order < SIZE ? order + 1 : SIZE;
+    const int size = order + 1;
     const Py_ssize_t n = in.len / 8, width = out.len / 24;
+    if (n < 2 || size > SIZE || of.len != 8*n*width) {
+        PyBuffer_Release(&in);
+        PyBuffer_Release(&of);
+        PyBuffer_Release(&out);
+        PyErr_SetString(PyExc_ValueError, "sizes of a window do not fit");
+        return NULL;
+    }
     const double *values = of.buf, seconds = 1e-9 * unit;
     const double step = even ? (stamps[n - 1] - stamps[0]) / (unit * (n - 1)) : 0.0;
     double *found = out.buf, powers[SIZE + 2] = {0.0, 0.0, 1.0};

@@ -218,7 +218,7 @@ def test_updates_for_another_urdf_are_refused(make, rng):
     assert 'URDF' in bench.next_status('model').message
 
 
-@pytest.mark.parametrize('publisher', ['robot', ''])
+@pytest.mark.parametrize('publisher', ['robot', '/robot', ''])
 def test_updates_of_other_nodes_are_refused(make, rng, publisher):
     bench, parameters = make(**{'model.publisher': publisher}), others(ROBOT, rng)
     bench.update(parameters)

@@ -27,8 +27,7 @@ deviation, and D is that of one submodel alone, where neighbours may determine i
 
 Offsets are eliminated last: what the other submodels determine of them enters with its own errors.
 Their weak prior counts as equations: what nothing else determines is as uncertain as that.
-Friction has no rows in the roots. Equations that faded, or whose errors are alike over some time,
-count as fewer of the same noise.
+Friction has no rows in the roots. Faded equations count as fewer of the same noise.
 
 Base parameters are those that the equations determine without the prior. The combinations depend
 on the robot and its sensors; which of them are determined, and how well, depends on the motion.

@@ -28,7 +28,7 @@ from inertial_estimation.identification.noise import noise_levels
 from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.row_space import RowSpace, eliminated, wandered
+from inertial_estimation.identification.row_space import eliminated, wandered
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.identification.unknowns import FT_OFFSET
 
@@ -51,8 +51,6 @@ OFFSET_SIZES = 100.0, 10.0
 Force and moment of the weak prior of offsets [N, Nm]: much wider than that of the parameters, so
 that what either may explain is attributed to the offset.
 """
-INDEPENDENT = 5.0
-"""Weighted innovations of independent equations that their correlation is held against."""
 MIN_NOISE = 1e-4
 """Noise of equations without noise, as in simulations [N, Nm]."""
 
@@ -75,8 +73,6 @@ class SubmodelMemory:
         """Standard deviations of the priors of friction and drive inertia, shape (n_extras,)."""
         self.stated_variance = self.prior_variance = settings.prior_error**2
         """Of the relative error of the prior, as stated and as equations have shown it."""
-        self.innovations: Array = np.zeros(2)
-        """Sum of weighted squared innovations, and what independent equations lead to."""
         self.seconds = 0.0
         """Time with equations [s]."""
         self.excited = False
@@ -112,49 +108,17 @@ class SubmodelMemory:
         return self._reduced()[1]
 
     def _reduced(self) -> tuple[Information, Information]:
-        of = self.information, self.errors, self.shift, self.innovations
+        of = self.information, self.errors, self.shift
         if not self._reduced_of or any(a is not b for a, b in zip(self._reduced_of, of)):
-            corrected = self._without_errors().forget(1.0 / self.repetition)
+            assert self.information is not None
+            x0 = self.block.unknowns.join(self.prior)
+            x0[self.offsets] = self.shift
+            corrected = without_state_errors(self.information, self.errors, x0)
             sizes = self.offset_scales(*OFFSET_SIZES)
             rows = np.eye(corrected.n)[self.offsets] / sizes[:, None]
             regularised = replace(corrected.add(rows, self.shift / sizes), count=corrected.count)
             self._reduced_of, self._both = of, (corrected, regularised)
         return self._both
-
-    def _without_errors(self) -> Information:
-        assert self.information is not None
-        x0 = self.block.unknowns.join(self.prior)
-        x0[self.offsets] = self.shift
-        return without_state_errors(self.information, self.errors, x0)
-
-    @property
-    def repetition(self) -> float:
-        """Number of equations that count as an independent one, as their innovations show it."""
-        found, expected = self.innovations + INDEPENDENT
-        return max(float(found / expected), 1.0)
-
-    def _innovations(self, rows: Information, errors: Array) -> Array:
-        """
-        Return squares of innovations of new equations, and those of independent ones, (2,).
-
-        In units of what was known before, a combination that gains g has a score of variance
-        g + g^2: noise, and the error of what was known. Its square counts in the share of noise,
-        1 / (1 + g), and by how far it moves the estimate, 1 / (1 + g)^2.
-        """
-        before = self._without_errors()
-        space = RowSpace.of(before.R)
-        x, F = space.solve(before.rho), space.inverse_root()
-        slope = rows.R.T @ (rows.rho - rows.R @ x) + errors[:-1, :-1] @ x - errors[:-1, -1]
-        gained = rows.R.T @ rows.R - errors[:-1, :-1]
-        # What was not known before, such as an offset that jumped, is fitted.
-        M = space.missing / space.scales[:, None]
-        fitted = gained @ M @ np.linalg.pinv(M.T @ gained @ M, hermitian=True)
-        slope, gained = slope - fitted @ (M.T @ slope), gained - fitted @ (M.T @ gained)
-        gains, V = np.linalg.eigh(F.T @ gained @ F)
-        gains, V = gains[gains > 0.0], V[:, gains > 0.0]
-        squares = (V.T @ (F.T @ slope)) ** 2
-        both = np.stack([squares, gains + gains**2]) / (1.0 + gains) ** 3
-        return np.asarray(both.sum(axis=1))
 
     @property
     def loose_prior(self) -> Information:
@@ -237,7 +201,6 @@ class SubmodelMemory:
         assert self.information is not None
         self.seconds += seconds
         factor = 0.5 ** (seconds / self._settings.half_life)
-        self.innovations = factor * self.innovations + self._innovations(rows, errors)
         self.information = self.information.forget(factor).merge(rows)
         self.errors = factor * self.errors + errors
 
@@ -265,7 +228,6 @@ class SubmodelMemory:
         whitened = self.whitened(evidence)
         assert whitened is not None
         self.information, self.errors = whitened
-        self.innovations = np.zeros(2)
 
     def follow_efforts(self, evidence: Evidence) -> None:
         """Widen the prior of friction as larger efforts appear."""

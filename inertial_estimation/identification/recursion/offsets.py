@@ -19,7 +19,7 @@ import numpy as np
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.recursion.memory import LEVER, SubmodelMemory
+from inertial_estimation.identification.recursion.memory import LEVER, OFFSET_SIZES, SubmodelMemory
 from inertial_estimation.identification.row_space import RowSpace, eliminated
 
 DRIFT = 0.15
@@ -60,8 +60,10 @@ def offset_deviations(memories: Sequence[SubmodelMemory]) -> Array:
     rows = Information.empty(memories[0].n_offsets)
     for one in memories:
         if len(one.offsets):
-            left = eliminated(one.regularised.merge(one.loose_prior), one.inner)
-            rows = rows.add(one.placed(left.R), np.zeros(left.n))
+            left = eliminated(one.corrected.merge(one.loose_prior), one.inner)
+            weak = np.diag(1.0 / one.offset_scales(*OFFSET_SIZES))
+            both = one.placed(np.vstack([left.R, weak]))
+            rows = rows.add(both, np.zeros(len(both)))
     found, has = np.full(rows.n, np.inf), np.flatnonzero(np.diag(rows.R))
     found[has] = np.linalg.norm(np.linalg.inv(rows.R[np.ix_(has, has)]), axis=1)
     return found

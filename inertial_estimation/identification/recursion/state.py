@@ -16,7 +16,7 @@ from inertial_estimation.identification.parameter_file import checksum, sealed, 
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
 
-KIND, VERSION = 'recursive identification', 5
+KIND, VERSION = 'recursive identification', 4
 HEAD = f'{{"kind": "{KIND}", '
 """Start of every state, complete or not."""
 
@@ -32,7 +32,6 @@ def to_text(identifier: RecursiveIdentifier) -> str:
                 'energy': information.energy,
                 'count': information.count,
                 'errors': one.errors.tolist(),
-                'innovations': one.innovations.tolist(),
                 'noise': one.noise,
                 'scales': one.scales.tolist(),
                 'prior_variance': one.prior_variance,
@@ -89,7 +88,6 @@ def _read(one: SubmodelMemory, saved: Mapping[str, Any]) -> dict[str, Any]:
     return {
         'information': Information(R, rho, float(energy), float(count)),
         'errors': _numbers(saved['errors'], n + 1, n + 1),
-        'innovations': _numbers(saved['innovations'], 2),
         'noise': {str(kind): float(_numbers(value)) for kind, value in saved['noise'].items()},
         'scales': np.array(saved['scales'], dtype=float).reshape(one.scales.shape),
         'prior_variance': variance,
