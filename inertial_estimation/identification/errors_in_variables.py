@@ -9,7 +9,7 @@ Equations are Y = Y0 + E with errors E of the measured motion. Their products
 
 contain N and n, with e what the same errors do to y: they bias a link that hardly turns towards
 zero, as errors count as motion without weight. N and n are known on the average of many samples,
-by perturbing some of them once more with noise of the stated size, in which equations are linear.
+by perturbing some of them once more with as much noise, in which equations are linear.
 They are subtracted: n - N x0 about a prior x0, so that an exact one stays exact, and N where it is
 the smaller part of what equations determine. Where it is the larger part they determine nothing.
 """
