@@ -38,7 +38,7 @@ from inertial_estimation.ros.sample_windows import (
 )
 from inertial_estimation.ros.subscriptions import Inputs
 from inertial_estimation.sample import Sample
-from inertial_estimation.uncertainty.stream_noise import StreamFilters, stream_noise
+from inertial_estimation.uncertainty.sensor_noise import StreamFilters, stream_noise
 
 REFIT_PERIOD = 0.9
 """Time between two refits [s]: a second, less what windows of samples miss it by."""
