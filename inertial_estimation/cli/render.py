@@ -19,7 +19,7 @@ UNITS = {'n': 'N', 'nm': 'Nm', 's': 's', 'm': 'm', 'rad': 'rad', 'hz': 'Hz', 'kg
 """Units by the last part of a key."""
 MAX_LIST = 4
 """Names in a cell; of more, the first and the last."""
-WIDTH, FULL_WIDTH = 80, 120
+WIDTH, FULL_WIDTH = 80, 140
 COLOURS = ('cyan', 'yellow', 'red')
 """Of findings, by level."""
 
@@ -60,7 +60,10 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
     body = [[cell(value) for value in row] for row in rows]
     for k, column in enumerate(columns):
         numbers = all(_is_number(row[k]) for row in body) and bool(body)
-        drawn.add_column(escape(column), justify='right' if numbers else 'left', overflow='fold')
+        drawn.add_column(
+            escape(column), justify='right' if numbers else 'left', overflow='fold',
+            no_wrap=k == 0 and not numbers,
+        )  # fmt: skip
     for row in body:
         drawn.add_row(*map(escape, row))
     return drawn

@@ -56,7 +56,7 @@ class Evidence:
     errors: Mapping[str, Array] = field(default_factory=dict)
     """Errors of the state in equations of each kind, [dY dy] of shape (m, n + 1)."""
     matrices: Mapping[str, Array] = field(default_factory=dict)
-    """Products [Y y M]'M of each kind, see `matrix_deviations`; empty: no unknown offsets."""
+    """Products [Y y M]'M of each kind, see `matrix_covariances`; empty: no unknown offsets."""
 
     def merge(self, other: Evidence) -> Evidence:
         """Return this together with that of another log."""
@@ -176,19 +176,23 @@ class Determined:
     seen: BaseParameters
     """That equations do determine; the others are left to the prior."""
     deviations: Array
-    """Of those by the equations alone, of unit noise, shape (n_seen,) [S 81-83]."""
+    """Of those by the equations, of unit noise, and by FT matrices, shape (n_seen,) [S 81-83]."""
     possible: int
     """Number of combinations that equations of these kinds can determine [S 29-39]."""
     missing: tuple[str, ...]
     """Those that they do not, named by the unknowns that stand for them."""
 
 
-def determined(block: Block, base: BaseParameters, rows: Information) -> Determined:
-    """Return the combinations that some equations determine."""
+def determined(
+    block: Block, base: BaseParameters, rows: Information, by_matrices: Array | float = 0.0
+) -> Determined:
+    """Return the combinations that some equations determine; by_matrices: see `BlockFit`."""
     unseen = RowSpace.of(rows.R[:, base.independent], EXCITED).invisible()
     # In an order that conditions well, the last ones are expressed by the others.
     seen = BaseParameters.of_null_space(unseen, np.arange(base.rank)).within(base)
     lost = [k for k in base.independent.tolist() if k not in set(seen.independent.tolist())]
     variances = RowSpace.of(rows.R[:, seen.independent]).variances()
     missing = tuple(block.unknowns.names[k] for k in lost)
+    if np.ndim(by_matrices):
+        variances = variances + np.sum((seen.grouping @ by_matrices) ** 2, axis=1)
     return Determined(seen, np.sqrt(variances), base.rank, missing)

@@ -34,7 +34,7 @@ from inertial_estimation.identification.drive_gains import (
 )
 from inertial_estimation.identification.evidence import Evidence, friction_scales
 from inertial_estimation.identification.information import Information, weighted_sum
-from inertial_estimation.identification.matrix_errors import MatrixEquations, matrix_deviations
+from inertial_estimation.identification.matrix_errors import MatrixEquations, matrix_covariances
 from inertial_estimation.identification.noise import (
     NoiseLevels,
     UndeterminedNoiseError,
@@ -100,6 +100,8 @@ class BlockFit:
     """Bounds that hold the answer, and their values; NaN: an ellipsoid."""
     links_seen: list[bool]
     """Links on which some equation depends, as none does on a base at rest."""
+    by_matrices: Array | float = 0.0
+    """Root of the covariance of the answer by errors of FT matrices, shape (n_unknowns, 36 k)."""
 
     @property
     def name(self) -> str:
@@ -213,11 +215,12 @@ def fit(
             for task in blocks
             if task.evidence.matrices and not len(gain_columns(task.unknowns))
         ]:
-            spreads = matrix_deviations([one.with_matrices(blocks[one]) for one in with_offsets])
-            for task, spread in zip(with_offsets, spreads, strict=True):
+            roots = matrix_covariances([one.with_matrices(blocks[one]) for one in with_offsets])
+            for task, root in zip(with_offsets, roots, strict=True):
                 found = blocks[task]
-                both = np.hypot(found.answer.deviations, spread)
-                blocks[task] = replace(found, answer=replace(found.answer, deviations=both))
+                both = np.hypot(found.answer.deviations, np.linalg.norm(root, axis=1))
+                answer = replace(found.answer, deviations=both)
+                blocks[task] = replace(found, answer=answer, by_matrices=root)
     return RobotFit(robot, prior, changed, tuple(blocks.values()), undetermined)
 
 

@@ -73,8 +73,8 @@ class MatrixEquations(NamedTuple):
     """The answer, shape (n,)."""
 
 
-def matrix_deviations(submodels: Sequence[MatrixEquations]) -> list[Array]:
-    """Return the deviations of the answer of each submodel by errors of matrices, (n,)."""
+def matrix_covariances(submodels: Sequence[MatrixEquations]) -> list[Array]:
+    """Return a root of the covariance by errors of matrices for each submodel, (n, 36 k)."""
     names = list(dict.fromkeys(name for one in submodels for name in one.unknowns.names))
     sensors = list(dict.fromkeys(name for one in submodels for name in _sensors(one.unknowns)))
     n, size = len(names), 36 * len(sensors)
@@ -111,5 +111,4 @@ def matrix_deviations(submodels: Sequence[MatrixEquations]) -> list[Array]:
         weights = (values / (1.0 + variance * values)) ** 2
         found = weights @ ((squares / values - 1.0) / values) / max(weights.sum(), TINY)
         variance = float(np.clip(found, 0.0, MATRIX_DEVIATION**2))
-    spread = np.sqrt(variance * np.sum(G**2, axis=1))
-    return [spread[columns] for columns in places]
+    return [np.sqrt(variance) * G[columns] for columns in places]

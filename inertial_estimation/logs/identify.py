@@ -183,13 +183,20 @@ def identify(
     chosen = {**(options or {}), **({'grids': points} if points else {})}
     found = fit(reader.robot, merged(seen), method, chosen, bounds)
     judged = [*fit_findings(found)]
-    raise_errors(judged)
+    try:
+        raise_errors(judged)
+    except LogError as error:
+        if settings.node is None or builder.choice.offsets or not reader.robot.ft_sensors:
+            raise
+        raise LogError(f"{error}; or FT offsets that 'rows.offsets' does not name") from error
     possible = {
         block.submodel.name: base
         for block, (base, _) in zip(builder.blocks, builder.bases, strict=True)
     }
     known = {
-        block.name: determined(block.evidence.block, possible[block.name], block.information)
+        block.name: determined(
+            block.evidence.block, possible[block.name], block.information, block.by_matrices
+        )
         for block in found.blocks
     }
     unseen = reduction.reduced(tested)

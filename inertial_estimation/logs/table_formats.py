@@ -274,7 +274,9 @@ class Layout:
     def from_yaml(cls, path: str | Path) -> Layout:
         """Read the section `log` of a file of `identify`."""
         try:
-            found: Layout = record(cls, load_mapping(Path(path)).get('log'), 'log')
+            if (section := load_mapping(Path(path)).get('log')) is None:
+                raise ConfigError("there is no section 'log'")
+            found: Layout = record(cls, section, 'log')
         except (ConfigError, NameNotFound) as error:
             raise ConfigError(f'{path}: {error}') from error
         return found
