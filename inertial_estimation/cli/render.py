@@ -72,12 +72,12 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
 def records_table(
     title: str, records: Iterable[Mapping[str, Any]], columns: Columns | Sequence[str] = ()
 ) -> Any:
-    """Return a table of records, or None without any; default: all keys that have values."""
+    """Return a table of records, or None without any; of columns by key, those with values."""
     records = list(records)
     if not records:
         return None
     if not isinstance(columns, Mapping):
-        keys = columns or [k for k in records[0] if any(cell(one[k]) != '-' for one in records)]
+        keys = [k for k in columns or records[0] if any(cell(one[k]) != '-' for one in records)]
         columns = {heading(key): key for key in keys}
     rows = [
         [record[key] if isinstance(key, str) else key(record) for key in columns.values()]
