@@ -214,8 +214,7 @@ class IdentifySettings:
         if is_parameter_file(entries) and not {'log', 'parameters'}.intersection(entries):
             return cls(parameters=path)
         try:
-            found: IdentifySettings = record(cls, entries, '')
-            return found._in_folder(path.parent)
+            return record(cls, entries, '')._in_folder(path.parent)
         except (ConfigError, NameNotFound) as error:
             raise ConfigError(f'{path}: {error}') from error
 

@@ -119,7 +119,6 @@ def compute_offsets(
     fit = OffsetFit(calibration.offsets, np.empty(0), 0, 0, none, every)
     findings: tuple[Finding, ...] = ()
     if support:
-        progress('offsets from the model', 0.0)
         try:
             found = offset_from_model(
                 configured, samples, [support], moving=True, min_samples=1, noisy=False

@@ -194,8 +194,7 @@ def signal(kind: str, of: type[Signal] = Signal) -> Reader:
 
     def read_signal(value: Any, name: str) -> Signal:
         body = value if isinstance(value, Mapping) else {'columns': value}
-        found: Signal = record(of, body, name, name=name, kind=kind)
-        return found
+        return record(of, body, name, name=name, kind=kind)
 
     return read_signal
 
@@ -276,10 +275,9 @@ class Layout:
         try:
             if (section := load_mapping(Path(path)).get('log')) is None:
                 raise ConfigError("there is no section 'log'")
-            found: Layout = record(cls, section, 'log')
+            return record(cls, section, 'log')
         except (ConfigError, NameNotFound) as error:
             raise ConfigError(f'{path}: {error}') from error
-        return found
 
     def require_torques(self, joints: Sequence[str]) -> None:
         """Raise for currents without scale."""
