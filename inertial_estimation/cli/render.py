@@ -92,7 +92,8 @@ def all_tables(data: Mapping[str, Any], title: str = '') -> Iterator[Any]:
         records = value
         if isinstance(value, Mapping) and all(isinstance(one, Mapping) for one in value.values()):
             records = [{'name': name, **one} for name, one in value.items()]
-        if not records or not _is_nested(records):
+        # Findings have lines of their own.
+        if not records or not _is_nested(records) or key == 'findings':
             continue
         name = f'\n{title}: {heading(key)}' if title else f'\n{heading(key).capitalize()}'
         if isinstance(records, Mapping):

@@ -114,9 +114,8 @@ def compute_offsets(
         )
     part = recording.within(request.time_range).thinned(MAX_SAMPLES)
     samples = part.without_frozen()
-    n_fts = len(robot.ft_sensors)
-    none, every = np.zeros(n_fts, dtype=bool), np.ones(n_fts, dtype=bool)
-    fit = OffsetFit(calibration.offsets, np.empty(0), 0, 0, none, every)
+    none = np.zeros(len(robot.ft_sensors), dtype=bool)
+    fit = OffsetFit(calibration.offsets, np.empty(0), 0, 0, none, ~none)
     findings: tuple[Finding, ...] = ()
     if support:
         try:
