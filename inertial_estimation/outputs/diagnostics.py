@@ -74,6 +74,8 @@ class SourceStatus:
         self._robot, self.timeout = robot, timeout
         self._before: dict[str, StreamStatistics] = {}
         self._problems: dict[int, dict[str, int]] = {}
+        self.mixed = frozenset[tuple[str, str]]()
+        """Names and kinds of sources of samples with more publishers than there should be."""
 
     def statuses(
         self,
@@ -92,6 +94,10 @@ class SourceStatus:
         for one in sources:
             streams = () if one.kind in CONTACTS else _streams_of(one, statistics)
             expected[one.topic] += max(1, len(streams))
+        self.mixed = frozenset(
+            (one.name, one.kind) for one in sources
+            if one.kind in ('joints', 'ft', 'imu') and publishers[one.topic] > expected[one.topic]
+        )  # fmt: skip
         yield clock_status(skew)
         for source in sources:
             kind = 'joint states' if source.kind == 'joints' else source.kind

@@ -32,6 +32,7 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
+from robots import random_sample
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
 from std_msgs.msg import String
@@ -96,8 +97,10 @@ def test_faults_of_sources_and_of_the_estimator_are_reported(bench, rng, monkeyp
 
 
 def test_second_publishers_of_the_same_sensors_and_joints_are_reported(bench, rng):
+    """What depends on them is doubtful by the next window."""
     robot = bench(**NO_FILTERS)
     robot.listen_to_diagnostics()
+    pipeline = robot.estimator.pipeline
     first, *others = STAMPS
     robot.send_all(first, rng)
     for kind, topic in ((JointState, 'joint_states'), (WrenchStamped, 'ft/leg_sensor')):
@@ -110,10 +113,21 @@ def test_second_publishers_of_the_same_sensors_and_joints_are_reported(bench, rn
         found = [robot.status(task) for task in tasks]
         return ['2 publishers' in status.message for status in found]
 
+    def doubtful():
+        samples = [random_sample(pipeline.robot, rng) for _ in range(COUNT)]
+        pipeline._judge(samples)
+        step, estimate = pipeline._estimator.step(samples[0])
+        marked = pipeline._checks.marked(estimate, step.plan)
+        return (marked.contact_quality & Quality.DOUBTFUL).astype(bool).tolist()
+
+    assert not any(doubtful())
     assert warned() == [True, True, False]
+    # A link without moving parts depends on no joint, and that of the leg on its sensor.
+    assert doubtful() == [True] * 4
     # One of them reports a joint of its own.
     robot.send_joints(others.pop(), [0.0], names=JOINTS[:1])
     assert warned() == [False, True, False]
+    assert doubtful() == [False, False, True, True]
 
 
 def test_joints_in_degrees_are_named_and_results_doubtful_at_once(bench, rng):
