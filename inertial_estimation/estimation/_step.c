@@ -118,8 +118,7 @@ static PyObject *measure(PyObject *self, PyObject *const *args, Py_ssize_t n_arg
     Py_RETURN_NONE;
 }
 
-// project(bound, tau, axes, wrenches, torques, external_torques): results, the last three arrays;
-// what is NaN there stays.
+// project(bound, tau, axes, wrenches, torques, external_torques): adds to the last three arrays.
 static PyObject *project(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     Py_buffer in[5], *b = n_args == 6 ? PyCapsule_GetPointer(args[0], NULL) : NULL;
@@ -137,12 +136,11 @@ static PyObject *project(PyObject *self, PyObject *const *args, Py_ssize_t n_arg
         for (Py_ssize_t c = 0; c < n_active; c++) {
             const double *F = frame + 12 * c, *f = terms + 6 * (first + c);
             double *wrench = wrenches + 6 * active[c];
-            if (wrench[0] != wrench[0]) continue;
             double moment[3] = {f[3], f[4], f[5]};
             add_cross(f, F + 9, moment);
             for (int k = 0; k < 3; k++) {
-                wrench[k] = dot(F + 3*k, f);
-                wrench[3 + k] = dot(F + 3*k, moment);
+                wrench[k] += dot(F + 3*k, f);
+                wrench[3 + k] += dot(F + 3*k, moment);
             }
         }
         for (Py_ssize_t j = 0; j < n_joints; j++) {
@@ -154,7 +152,6 @@ static PyObject *project(PyObject *self, PyObject *const *args, Py_ssize_t n_arg
                     torque += held[t] * one;
                     external += held[n_terms + t] * one;
                 }
-            // NaN has no estimate.
             ((double *)in[3].buf)[i * n_joints + j] += torque;
             ((double *)in[4].buf)[i * n_joints + j] += external;
         }

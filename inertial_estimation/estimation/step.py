@@ -110,8 +110,7 @@ class Step:
         blank = [np.where(gap, np.nan, np.zeros((*lead, *gap.shape))) for gap in gaps]
         blank[3].flags.writeable = False
         self._blank = tuple(blank)
-        """Wrenches, torques, external torques, residuals: NaN where there will be no estimate."""
-        self._gaps = [gap if gap.any() else None for gap in gaps]
+        """To wrenches, torques, external torques, residuals: NaN without an estimate, else 0."""
         self.contacts = plan.contacts
         """Contacts of the step, where they are then."""
         self.columns = [split.columns.copy() for split in plan.splits]
@@ -162,19 +161,12 @@ class Step:
             flags = self._find_external(totals)
             left = totals - np.matmul(plan.carried, self._external)
             roots = self._Y[..., plan.frames.roots :, :, :]
-            residuals[..., plan.residual_rows, :] = _from_root(roots, left)
-            self._clear(3, residuals)
+            residuals[..., plan.residual_rows, :] += _from_root(roots, left)
         wrenches, torques, external_torques = self._project(tau, axes)
         if len(plan.known):
             wrenches[..., plan.active[plan.known], :] = plan.known_wrenches
         results = wrenches, torques, external_torques, residuals
         return WrenchEstimate._make((stamp_ns, self.contacts, *results, *flags))
-
-    def _clear(self, k: int, result: Array) -> None:
-        """Put NaN where a result of `_blank` has no estimate."""
-        gap = self._gaps[k]
-        if gap is not None:
-            np.copyto(result, np.nan, where=gap)
 
     def _measure(self, tau: Array, poses: Array, ft_wrenches: Array) -> None:
         """Move what is measured to the root link: net wrenches below the tops, FT readings."""
@@ -206,27 +198,21 @@ class Step:
 
         Torques are in the local form [T 4.24, 4.25].
         """
-        plan, forest = self.plan, self.plan.dynamics.forest
+        forest = self.plan.dynamics.forest
+        wrenches, torques, external, _ = self._blank
+        wrenches, torques, external = wrenches.copy(), torques.copy(), external.copy()
         if self._bound is not None:
-            # NaN stays in them.
-            wrenches, torques, external, _ = self._blank
-            wrenches, torques, external = wrenches.copy(), torques.copy(), external.copy()
             compiled.project(self._bound, tau, axes, wrenches, torques, external)
             return wrenches, torques, external
-        wrenches = _from_root(self._at_contacts, self._external)
-        if len(plan.active) < len(plan.contacts):
-            active, wrenches = wrenches, np.empty(self._blank[0].shape)
-            wrenches[..., plan.active, :] = active
+        wrenches[..., self.plan.active, :] += _from_root(self._at_contacts, self._external)
         loads = self.terms @ axes.swapaxes(-1, -2)
         projected = np.einsum('ktj,...tj->...kj', self._factors, loads)
         held = tau.take(forest.joint_rows, axis=-1)
         if forest.joints_between_trees:
             held[..., forest.joints_between_trees] = 0.0
-        held += projected[..., 0, :]
-        found = wrenches, held, projected[..., 1, :]
-        for k, result in enumerate(found):
-            self._clear(k, result)
-        return found
+        torques += held + projected[..., 0, :]
+        external += projected[..., 1, :]
+        return wrenches, torques, external
 
     def _find_external(self, totals: Array) -> tuple[Any, ...]:
         """Share the sums out among the contacts; return the flags with what was found."""
