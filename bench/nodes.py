@@ -17,9 +17,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,7 +31,7 @@ import yaml
 
 from bench.live_robots import with_readings
 from bench.report import Goal, Table
-from bench.robots import CONTACTS
+from bench.robots import CONTACTS, SEVERAL_IMUS
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.model.configured_robot import build_robot
@@ -40,10 +42,7 @@ from inertial_estimation.signals.cdr import NANOSECONDS, STAMP, STAMP_AT
 from inertial_estimation.signals.sources import accepted_frame_ids
 from inertial_estimation.simulation.description import icub_urdf
 
-IMUS = (
-    'root_link', 'chest', 'head_imu_0', 'l_upper_arm', 'r_upper_arm', 'l_forearm', 'r_forearm',
-    'l_upper_leg', 'r_upper_leg', 'l_lower_leg', 'r_lower_leg', 'l_foot', 'r_foot',
-)  # fmt: skip
+IMUS = (*SEVERAL_IMUS, 'head_imu_0')
 SETTINGS = {
     'fixed_link': '',
     'contacts': [contact.name for contact in CONTACTS],
@@ -82,37 +81,30 @@ COLUMNS = 'sent', 'missed', MEDIAN, LATE, 'age p99.9 [us]', COST
 def measure(
     rates: Sequence[int] = (250, 500, 1000), seconds: float = 10.0, pairs: int = 3
 ) -> tuple[list[Table], list[Goal]]:
-    """
-    Run estimator and bare reader side by side in all cases, in turn.
-
-    A run takes some 12 s more than its length, at most two minutes; one that fails is left out.
-    """
+    """Run estimator and bare reader side by side in all cases, in turn; leave out what fails."""
     keys = [(rate, name) for rate in rates for name in CASES]
-    roles = {key: (E, R, *['identifier'] * bool(CASES[key[1]].get('identifiers'))) for key in keys}
-    figures = {
-        (*key, role): np.full((pairs, len(COLUMNS)), np.nan) for key in keys for role in roles[key]
-    }
-    for k in range(pairs):
-        for key in keys[:: 1 - 2 * (k % 2)]:
-            try:
-                found = run(USUAL | CASES[key[1]] | {'rate': key[0]}, seconds)
-            except (InertialEstimationError, subprocess.TimeoutExpired, OSError) as error:
-                sys.stderr.write(f'{key[1]} at {key[0]} Hz, run {k + 1}: {error}\n')
-                continue
-            for role in roles[key]:
-                figures[(*key, role)][k] = found[role]
-    rows = [(*key, *np.nanmedian(values, axis=0).tolist()) for key, values in figures.items()]
+    figures: dict[tuple[int, str, str], list[list[float]]] = defaultdict(list)
+    for rate, name in chain(*(keys[:: 1 - 2 * (k % 2)] for k in range(pairs))):
+        try:
+            found = run(USUAL | CASES[name] | {'rate': rate}, seconds)
+        except (InertialEstimationError, subprocess.TimeoutExpired, OSError) as error:
+            sys.stderr.write(f'{name} at {rate} Hz: {error}\n')
+            continue
+        for process, row in found.items():
+            figures[rate, name, process].append(row)
+    rows = [(*key, *np.median(values, axis=0).tolist())
+            for key, values in figures.items() if key[-1] != 'listener']  # fmt: skip
 
     def of(case: str, process: str, column: str) -> np.ndarray:
-        return figures[max(rates), case, process][:, COLUMNS.index(column)]
+        return np.array([row[COLUMNS.index(column)] for row in figures[max(rates), case, process]])
 
     def over(column: str, case: str, process: str, limit: float) -> Goal:
-        value = np.nanmedian(of(case, E, column) / of('usual', process, column))
-        name = column.partition(' [')[0]
+        pair = zip(of(case, E, column), of('usual', process, column))
+        value, name = np.median([one / other for one, other in pair]), column.partition(' [')[0]
         return Goal(f'{name}: {case}, estimator / usual, {process}', float(value), limit)
 
-    missed = float(np.nansum(of('usual', E, 'missed') - of('usual', R, 'missed')))
-    share = 1e-6 * max(rates) * np.nanmedian(of('identifier beside', 'identifier', COST))
+    missed = float(np.sum(of('usual', E, 'missed') - of('usual', R, 'missed')))
+    share = 1e-6 * max(rates) * np.median(of('identifier beside', 'identifier', COST))
     goals = [
         Goal('missed by the estimator, not by the bare reader', missed, 0),
         over(COST, 'usual', R, 1.8), over(MEDIAN, 'usual', R, 1.6), over(LATE, 'usual', R, 1.8),
@@ -120,8 +112,8 @@ def measure(
         over(LATE, 'all topics heard', E, 1.1), over(MEDIAN, 'identifier beside', E, 1.1),
         Goal("identifier's share of a core", float(share), 0.15),
     ]  # fmt: skip
-    columns = 'rate [Hz]', 'case', 'process', *COLUMNS
-    return [Table(f'Nodes, median of {pairs} x {seconds:g} s', columns, rows)], goals
+    title, columns = f'Nodes, median of {pairs} x {seconds:g} s', ('rate [Hz]', 'case', 'process')
+    return [Table(title, (*columns, *COLUMNS), rows)], goals
 
 
 def run(case: Mapping[str, Any], seconds: float) -> dict[str, list[float]]:
@@ -171,12 +163,8 @@ def run(case: Mapping[str, Any], seconds: float) -> dict[str, list[float]]:
         ages = 1e-3 * (found[heard_at, 1] - times[due_at])
         quantiles = np.percentile(ages, (50, 99, 99.9)) if len(ages) else np.full(3, np.nan)
         missed = len(stamps) - len(ages) if len(found) else np.nan
-        figures[name] = [
-            len(stamps),
-            missed,
-            *quantiles.tolist(),
-            1e6 * cost / (len(ages) or len(stamps)),
-        ]
+        cost *= 1e6 / (len(ages) or len(stamps))
+        figures[name] = [len(stamps), missed, *quantiles.tolist(), cost]
     return figures
 
 
@@ -331,9 +319,7 @@ def listener(job: Mapping[str, Any]) -> None:
 
     def save_at_end() -> None:
         sys.stdin.read()
-        np.savez(
-            job['answers'], **{name: np.array(one).reshape(-1, 2) for name, one in answers.items()}
-        )
+        np.savez(job['answers'], **{k: np.reshape(one, (-1, 2)) for k, one in answers.items()})
         os._exit(0)  # the executor waits in native code
 
     threading.Thread(target=save_at_end, daemon=True).start()

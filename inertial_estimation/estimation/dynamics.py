@@ -64,9 +64,8 @@ class Dynamics:
         tops = np.full((len(robot.imus), 6), -1)
         tops[list(self.imus)] = forest.top_rows[: len(self.imus)]
         linear, angular = tops[:, :3].ravel(), tops[:, 3:].ravel()
-        starts = (0, nq, nq + nv, nq, nq + nv, nq + nv)
+        starts, unused = (0, nq, nq + nv, nq, nq + nv, nq + nv), nq + 2 * nv
         rows = (q_rows, v_rows, v_rows, angular, linear, angular)
-        unused = len(self._state) - 1
         self._rows = np.concatenate([np.where(r < 0, unused, r + s) for r, s in zip(rows, starts)])
         if robot.fixed_frame:
             self.a[forest.top_rows[: len(sources), :3].ravel()] = -robot.gravity

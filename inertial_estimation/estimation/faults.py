@@ -150,16 +150,15 @@ def find_faults(
     return Faults(~joints, ~fts, assumed, linear, angular)
 
 
-Unsound = tuple[tuple[str, Indices, bytes], ...]
-"""Numbers that are not sound: array of the sample, places in it, and their bytes."""
+Unsound = tuple[tuple[int, Indices, bytes], ...]
+"""Numbers that are not sound: field of the sample, places in it, and their bytes."""
 
 
 def unsound(sample: Sample, measured: Array) -> Unsound:
-    """Return the numbers that are not sound; those of the FT wrenches have no name."""
-    arrays = {name: getattr(sample, name) for name in NUMBERS[:6]} | {'': measured}
-    places = {name: np.flatnonzero(~_is_sound(array)) for name, array in arrays.items()}
-    found = ((name, at, arrays[name].ravel()[at]) for name, at in places.items() if len(at))
-    return tuple((name, at, numbers.tobytes()) for name, at, numbers in found)
+    """Return the numbers that are not sound; FT wrenches are in place of the readings."""
+    arrays = enumerate((*sample[1:7], measured), 1)
+    found = [(k, array.ravel(), np.flatnonzero(~_is_sound(array))) for k, array in arrays]
+    return tuple((k, at, array[at].tobytes()) for k, array, at in found if len(at))
 
 
 def with_gaps(samples: SampleBatch) -> SampleBatch:

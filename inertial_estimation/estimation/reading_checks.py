@@ -180,10 +180,8 @@ class ReadingChecks:
         self._added = 0
         self.findings: tuple[Finding, ...] = ()
         """Of the newest window."""
-        self.mixed = frozenset[tuple[str, str]]()
-        """Names and kinds of sources with more publishers than there should be."""
-        self.failing = frozenset[tuple[str, str]]()
-        """These, and subjects and codes of the findings."""
+        self.mixed = self.failing = frozenset[tuple[str, str]]()
+        """Names and kinds of sources with too many publishers; these, subjects and codes."""
         self._marks: tuple[Plan, frozenset[tuple[str, str]], list[Flags]] | None = None
 
     def add(self, sample: Sample) -> list[Sample]:
@@ -210,12 +208,10 @@ class ReadingChecks:
             imus += differing_imus(robot, window, self._imus, doubted)
             imus += reversed_gravity(robot, window, self._estimator)
         fts = constant_axes(robot, window)
-        self.findings = (*joints, *imus, *fts)
-        failing = self.mixed.union((one.subject, one.code) for one in self.findings)
-        if failing == self.failing:
-            return False
-        self.failing = failing
-        return True
+        before, self.findings = self.failing, (*joints, *imus, *fts)
+        now = self.mixed.union((one.subject, one.code) for one in self.findings)
+        self.failing = before if now == before else now
+        return now != before
 
     def marked(self, estimate: WrenchEstimate, plan: Plan) -> WrenchEstimate:
         """Return an estimate in which the results that depend on the findings are doubtful."""
@@ -229,14 +225,9 @@ class ReadingChecks:
 
 
 def doubtful_results(robot: Robot, plan: Plan, failing: Iterable[tuple[str, str]]) -> list[Mask]:
-    """
-    Return masks of contacts, torques, external torques and submodels [T Theorem 4.2].
-
-    failing: names with the code of a finding, or with the kind of a source.
-    """
-    kinds = {'joint_limit': 0, 'frozen': 0, 'constant': 1, 'rating': 2,
-             'joints': 0, 'ft': 1, 'imu': 2}  # fmt: skip
-    failed = [{name for name, code in failing if kinds[code] == kind} for kind in range(3)]
+    """Return masks of contacts, torques, external torques and submodels [T Theorem 4.2]."""
+    kinds = ('joint_limit', 'frozen', 'joints'), ('constant', 'ft'), ('rating', 'imu')
+    failed = [{name for name, code in failing if code in kind} for kind in kinds]
     joints = np.isin(robot.joint_names, list(failed[0]))
     if joints.sum() > 1 or any(code == 'joints' for _, code in failing):
         # They are in one message: its unit is wrong, or its publisher.

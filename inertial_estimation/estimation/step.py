@@ -107,10 +107,9 @@ class Step:
         gaps = [np.asarray(flags & LOST != 0) for flags in plan.quality]
         gaps[3][np.setdiff1d(np.arange(len(plan.ranks)), plan.residual_rows)] = True
         gaps[0], gaps[3] = (np.repeat(gaps[k][:, None], 6, axis=1) for k in (0, 3))
-        blank = [np.where(gap, np.nan, np.zeros((*lead, *gap.shape))) for gap in gaps]
-        blank[3].flags.writeable = False
-        self._blank = tuple(blank)
+        self._blank = [np.where(gap, np.nan, np.zeros((*lead, *gap.shape))) for gap in gaps]
         """To wrenches, torques, external torques, residuals: NaN without an estimate, else 0."""
+        self._blank[3].flags.writeable = False
         self.contacts = plan.contacts
         """Contacts of the step, where they are then."""
         self.columns = [split.columns.copy() for split in plan.splits]
@@ -162,11 +161,10 @@ class Step:
             left = totals - np.matmul(plan.carried, self._external)
             roots = self._Y[..., plan.frames.roots :, :, :]
             residuals[..., plan.residual_rows, :] += _from_root(roots, left)
-        wrenches, torques, external_torques = self._project(tau, axes)
+        results = self._project(tau, axes)
         if len(plan.known):
-            wrenches[..., plan.active[plan.known], :] = plan.known_wrenches
-        results = wrenches, torques, external_torques, residuals
-        return WrenchEstimate._make((stamp_ns, self.contacts, *results, *flags))
+            results[0][..., plan.active[plan.known], :] = plan.known_wrenches
+        return WrenchEstimate._make((stamp_ns, self.contacts, *results, residuals, *flags))
 
     def _measure(self, tau: Array, poses: Array, ft_wrenches: Array) -> None:
         """Move what is measured to the root link: net wrenches below the tops, FT readings."""
@@ -193,11 +191,7 @@ class Step:
             np.matmul(R, K, out=levers)
 
     def _project(self, tau: Array, axes: Array) -> tuple[Array, Array, Array]:
-        """
-        Return wrenches at the contacts, joint torques and external joint torques.
-
-        Torques are in the local form [T 4.24, 4.25].
-        """
+        """Return wrenches at the contacts, torques and external ones, local form [T 4.24, 4.25]."""
         forest = self.plan.dynamics.forest
         wrenches, torques, external, _ = self._blank
         wrenches, torques, external = wrenches.copy(), torques.copy(), external.copy()

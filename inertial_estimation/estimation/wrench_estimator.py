@@ -53,8 +53,8 @@ class Pattern(NamedTuple):
 
     def still_lacks(self, sample: Sample, measured: Array) -> bool:
         """Return true if the numbers that were missing are missing in the same way, mostly NaN."""
-        for name, places, kept in self.unsound:
-            array = getattr(sample, name) if name else measured
+        for k, places, kept in self.unsound:
+            array: Any = sample[k] if k < len(NUMBERS) else measured
             if array.ravel()[places].tobytes() != kept:
                 return False
         return True
@@ -261,12 +261,8 @@ class WrenchEstimator:
     ) -> tuple[Step, Sample, Array]:
         """Run the step that fits a sample; the next one mostly has the same pattern."""
         last, parameters = self._last, self.robot.parameters
-        if not (
-            contacts is last.contacts
-            and parameters is last.parameters
-            and assumed == last.assumed
-            and (not last.unsound or last.still_lacks(sample, measured))
-        ):
+        same = contacts is last.contacts and parameters is last.parameters
+        if not same or assumed != last.assumed or not last.still_lacks(sample, measured):
             step = self._cache.faultless(assumed, contacts)
             last = Pattern(assumed, contacts, parameters, step)
         whole, wrenches = self._run(last, sample, measured)
