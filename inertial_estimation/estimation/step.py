@@ -191,7 +191,7 @@ class Step:
             np.matmul(R, K, out=levers)
 
     def _project(self, tau: Array, axes: Array) -> tuple[Array, Array, Array]:
-        """Return wrenches at the contacts, torques and external ones, local form [T 4.24, 4.25]."""
+        """Return wrenches at contacts, torques and external ones, local form [T 4.24, 4.25]."""
         forest = self.plan.dynamics.forest
         wrenches, torques, external, _ = self._blank
         wrenches, torques, external = wrenches.copy(), torques.copy(), external.copy()
