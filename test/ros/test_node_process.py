@@ -40,9 +40,8 @@ from inertial_estimation.calibration.calibration_file import SensorCalibration, 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.settings import NODE_NAME
 from inertial_estimation.errors import CalibrationError, OffsetsNotUnique
-from inertial_estimation.identification.parameter_file import from_text
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.model.parameter_update import ParameterUpdate
+from inertial_estimation.model.parameter_update import ParameterUpdate, from_text
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.background import Background
 from inertial_estimation.ros.estimator_node import EstimatorNode
