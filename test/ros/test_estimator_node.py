@@ -130,6 +130,31 @@ def test_second_publishers_of_the_same_sensors_and_joints_are_reported(bench, rn
     assert doubtful() == [False, False, True, True]
 
 
+def test_second_publisher_is_one_only_if_more_messages_come(bench, rng):
+    """That of a process that was killed is counted on for some time."""
+    robot, stamp = bench(**NO_FILTERS), START_NS
+    robot.listen_to_diagnostics()
+
+    def mixed(step):
+        nonlocal stamp
+        for _ in range(5):
+            stamp += step
+            robot.send_ft('leg_sensor', stamp, rng.standard_normal(6))
+        robot.spin_for(SETTLE)
+        robot.status('ft leg_sensor')
+        return robot.estimator.pipeline._checks.mixed
+
+    assert not mixed(PERIOD_NS)
+    assert not mixed(PERIOD_NS)
+    other = robot.node.create_publisher(WrenchStamped, 'ft/leg_sensor', 1)
+    robot.spin_until(lambda: robot.estimator.count_publishers('ft/leg_sensor') == 2)
+    assert not mixed(PERIOD_NS)
+    assert mixed(PERIOD_NS // 2) == {('leg_sensor', 'ft')}
+    robot.node.destroy_publisher(other)
+    robot.spin_until(lambda: robot.estimator.count_publishers('ft/leg_sensor') == 1)
+    assert not mixed(PERIOD_NS)
+
+
 def test_joints_in_degrees_are_named_and_results_doubtful_at_once(bench, rng):
     """A status comes before the next report, and results are good again with the input."""
     robot = bench(**NO_FILTERS)
