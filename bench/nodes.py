@@ -17,9 +17,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,19 +31,18 @@ import yaml
 
 from bench.live_robots import with_readings
 from bench.report import Goal, Table
-from bench.robots import CONTACTS
+from bench.robots import CONTACTS, SEVERAL_IMUS
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.model.configured_robot import build_robot
+from inertial_estimation.model.link_motions import link_motions, poses_in_parents
+from inertial_estimation.model.sensor_models import accelerometer, gyroscope
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.cdr import NANOSECONDS, STAMP, STAMP_AT
 from inertial_estimation.signals.sources import accepted_frame_ids
 from inertial_estimation.simulation.description import icub_urdf
 
-IMUS = (
-    'root_link', 'chest', 'head_imu_0', 'l_upper_arm', 'r_upper_arm', 'l_forearm', 'r_forearm',
-    'l_upper_leg', 'r_upper_leg', 'l_lower_leg', 'r_lower_leg', 'l_foot', 'r_foot',
-)  # fmt: skip
+IMUS = (*SEVERAL_IMUS, 'head_imu_0')
 SETTINGS = {
     'fixed_link': '',
     'contacts': [contact.name for contact in CONTACTS],
@@ -80,24 +81,26 @@ COLUMNS = 'sent', 'missed', MEDIAN, LATE, 'age p99.9 [us]', COST
 def measure(
     rates: Sequence[int] = (250, 500, 1000), seconds: float = 10.0, pairs: int = 3
 ) -> tuple[list[Table], list[Goal]]:
-    """Run estimator and bare reader side by side in all cases, in turn."""
+    """Run estimator and bare reader side by side in all cases, in turn; leave out what fails."""
     keys = [(rate, name) for rate in rates for name in CASES]
-    runs: dict[tuple[int, str], list[dict[str, list[float]]]] = {key: [] for key in keys}
-    for k in range(pairs):
-        for rate, name in keys[:: 1 - 2 * (k % 2)]:
-            runs[rate, name].append(run(USUAL | CASES[name] | {'rate': rate}, seconds))
-    figures = {
-        (*key, process): np.array([one[process] for one in found])
-        for key, found in runs.items() for process in found[0] if process != 'listener'
-    }  # fmt: skip
-    rows = [(*key, *np.median(values, axis=0).tolist()) for key, values in figures.items()]
+    figures: dict[tuple[int, str, str], list[list[float]]] = defaultdict(list)
+    for rate, name in chain(*(keys[:: 1 - 2 * (k % 2)] for k in range(pairs))):
+        try:
+            found = run(USUAL | CASES[name] | {'rate': rate}, seconds)
+        except (InertialEstimationError, subprocess.TimeoutExpired, OSError) as error:
+            sys.stderr.write(f'{name} at {rate} Hz: {error}\n')
+            continue
+        for process, row in found.items():
+            figures[rate, name, process].append(row)
+    rows = [(*key, *np.median(values, axis=0).tolist())
+            for key, values in figures.items() if key[-1] != 'listener']  # fmt: skip
 
     def of(case: str, process: str, column: str) -> np.ndarray:
-        return figures[max(rates), case, process][:, COLUMNS.index(column)]
+        return np.array([row[COLUMNS.index(column)] for row in figures[max(rates), case, process]])
 
     def over(column: str, case: str, process: str, limit: float) -> Goal:
-        value = np.median(of(case, E, column) / of('usual', process, column))
-        name = column.partition(' [')[0]
+        pair = zip(of(case, E, column), of('usual', process, column))
+        value, name = np.median([one / other for one, other in pair]), column.partition(' [')[0]
         return Goal(f'{name}: {case}, estimator / usual, {process}', float(value), limit)
 
     missed = float(np.sum(of('usual', E, 'missed') - of('usual', R, 'missed')))
@@ -109,8 +112,8 @@ def measure(
         over(LATE, 'all topics heard', E, 1.1), over(MEDIAN, 'identifier beside', E, 1.1),
         Goal("identifier's share of a core", float(share), 0.15),
     ]  # fmt: skip
-    columns = 'rate [Hz]', 'case', 'process', *COLUMNS
-    return [Table(f'Nodes, median of {pairs} x {seconds:g} s', columns, rows)], goals
+    title, columns = f'Nodes, median of {pairs} x {seconds:g} s', ('rate [Hz]', 'case', 'process')
+    return [Table(title, (*columns, *COLUMNS), rows)], goals
 
 
 def run(case: Mapping[str, Any], seconds: float) -> dict[str, list[float]]:
@@ -140,7 +143,7 @@ def run(case: Mapping[str, Any], seconds: float) -> dict[str, list[float]]:
         robot = stack.enter_context(_process(['bench.nodes', 'robot', job], environment))
         assert robot.stdout is not None
         if robot.stdout.readline() != b'sending\n':
-            raise InertialEstimationError('the nodes have not found each other, see above')
+            raise InertialEstimationError('the nodes have not found each other')
         time.sleep(SETTLE)
         start_ns, busy = time.time_ns(), {k: _processor_time(p) for k, p in processes.items()}
         time.sleep(seconds)
@@ -160,12 +163,8 @@ def run(case: Mapping[str, Any], seconds: float) -> dict[str, list[float]]:
         ages = 1e-3 * (found[heard_at, 1] - times[due_at])
         quantiles = np.percentile(ages, (50, 99, 99.9)) if len(ages) else np.full(3, np.nan)
         missed = len(stamps) - len(ages) if len(found) else np.nan
-        figures[name] = [
-            len(stamps),
-            missed,
-            *quantiles.tolist(),
-            1e6 * cost / (len(ages) or len(stamps)),
-        ]
+        cost *= 1e6 / (len(ages) or len(stamps))
+        figures[name] = [len(stamps), missed, *quantiles.tolist(), cost]
     return figures
 
 
@@ -207,17 +206,22 @@ def messages(job: Mapping[str, Any]) -> list[tuple[str, type, list[bytearray]]]:
         q += size * np.sin(w * t + phase)
         v += size * w * np.cos(w * t + phase)
         a -= size * w**2 * np.sin(w * t + phase)
-    # Only the first IMU fits the motion: the others cost as much as if they did.
-    still = np.zeros((n, len(robot.imus), 3))
-    upright = still + np.array([0.0, 0.0, 9.81])
+    # The link of the first IMU stands still.
+    turns, shakes, spins = np.zeros((3, n, len(robot.imus), 3))
+    shakes[:, 0] = 0.0, 0.0, 9.81
     empty = np.zeros((n, len(robot.ft_sensors), 6))
-    samples = SampleBatch(np.arange(1, n + 1), q, v, a, still, upright, still, empty)
+    samples = SampleBatch(np.arange(1, n + 1), q, v, a, turns, shakes, spins, empty)
+    motions = link_motions(robot, samples, poses_in_parents(robot, q), [0])
+    for k, imu in enumerate(robot.imus):
+        w, dw, shake = motions[imu.link]
+        turns[:, k], spins[:, k] = gyroscope(w, imu.L_H_S), gyroscope(dw, imu.L_H_S)
+        shakes[:, k] = accelerometer(w, np.hstack([shake, dw]), imu.L_H_S)
     truth = robot.parameters * (1 + WRONG * rng.uniform(-1, 1, (len(robot.links), 1)))
     readings = with_readings(robot, samples, truth).ft_readings
     readings = readings + FT_OFFSET + FT_NOISE * rng.normal(size=empty.shape)
     imus = np.zeros((n, len(robot.imus), 37))
-    for begin, level, values in zip((13, 25), IMU_NOISE, (still, upright)):
-        imus[..., begin : begin + 3] = values + level * rng.normal(size=still.shape)
+    for begin, level, values in zip((13, 25), IMU_NOISE, (turns, shakes)):
+        imus[..., begin : begin + 3] = values + level * rng.normal(size=values.shape)
     found: list[tuple[str, type, list[bytearray]]] = []
     for kind, given, sensors, values in (
         (WrenchStamped, settings.ft_of, robot.ft_sensors, readings),
@@ -315,9 +319,7 @@ def listener(job: Mapping[str, Any]) -> None:
 
     def save_at_end() -> None:
         sys.stdin.read()
-        np.savez(
-            job['answers'], **{name: np.array(one).reshape(-1, 2) for name, one in answers.items()}
-        )
+        np.savez(job['answers'], **{k: np.reshape(one, (-1, 2)) for k, one in answers.items()})
         os._exit(0)  # the executor waits in native code
 
     threading.Thread(target=save_at_end, daemon=True).start()

@@ -29,7 +29,7 @@ from inertial_estimation.errors import (
     NameNotFound,
     ShapeError,
 )
-from inertial_estimation.estimation import step, wrench_estimator
+from inertial_estimation.estimation import dynamics, step, wrench_estimator
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
@@ -176,15 +176,16 @@ def test_batch_is_its_steps(name, assumed, rng, monkeypatch):
             assert len(estimator.batch(batch.take(slice(0)), given).torques) == 0
 
 
-@pytest.mark.skipif(step.compiled is None, reason='installed without a compiler')
+@pytest.mark.skipif(dynamics.compiled is None, reason='installed without a compiler')
 @pytest.mark.parametrize('name', ['two_link', 'arm', 'nested'])
 def test_compiled_steps_are_those_of_numpy(name, rng, monkeypatch):
     robot = nested() if name == 'nested' else make(name)
     samples = faulty_samples(robot, rng, 15)
     for contacts in ((), at_roots(robot), at_ends(robot)[:1], all_kinds(robot)):
         found = []
-        for compiled in (step.compiled, None):
-            monkeypatch.setattr(step, 'compiled', compiled)
+        for compiled in (dynamics.compiled, None):
+            for module in (dynamics, step, wrench_estimator):
+                monkeypatch.setattr(module, 'compiled', compiled)
             estimator = WrenchEstimator(robot, contacts)
             estimates = [estimator.update(sample) for sample in samples]
             found.append([*estimates, estimator.batch(SampleBatch.stack(samples))])

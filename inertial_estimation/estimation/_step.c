@@ -18,10 +18,10 @@ static void release(Py_buffer *views, Py_ssize_t n)
     while (n > 0) PyBuffer_Release(&views[--n]);
 }
 
-static int take(PyObject *const *arrays, Py_ssize_t n, Py_buffer *views)
+static int take(PyObject *const *arrays, Py_ssize_t n, Py_buffer *views, int flags)
 {
     for (Py_ssize_t k = 0; k < n; k++)
-        if (PyObject_GetBuffer(arrays[k], &views[k], PyBUF_SIMPLE)) { release(views, k); return -1; }
+        if (PyObject_GetBuffer(arrays[k], &views[k], flags)) { release(views, k); return -1; }
     return 0;
 }
 
@@ -36,8 +36,30 @@ static PyObject *bind(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     Py_buffer *views = n == N_BOUND ? PyMem_Calloc(N_BOUND, sizeof(Py_buffer)) : NULL;
     if (!views) return PyErr_NoMemory();
-    if (take(args, n, views)) { PyMem_Free(views); return NULL; }
+    if (take(args, n, views, PyBUF_SIMPLE)) { PyMem_Free(views); return NULL; }
     return PyCapsule_New(views, NULL, unbind);
+}
+
+// spread(state, rows, *arrays): state[rows] = numbers of all arrays. False: they are of other kinds.
+static PyObject *spread(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    enum { MOST = 8 };
+    Py_buffer in[MOST];
+    if (n < 2 || n > MOST || take(args, 2, in, PyBUF_SIMPLE)) return NULL;
+    if (take(args + 2, n - 2, in + 2, PyBUF_ND | PyBUF_FORMAT)) {
+        release(in, 2);
+        PyErr_Clear();
+        Py_RETURN_FALSE;
+    }
+    double *state = in[0].buf;
+    const Py_ssize_t *row = in[1].buf, *last = row + in[1].len / 8;
+    int fit = 1;
+    for (Py_ssize_t k = 2; k < n; k++) fit = fit && !strcmp(in[k].format, "d");
+    for (Py_ssize_t k = 2; fit && k < n; k++)
+        for (const double *x = in[k].buf, *end = x + in[k].len / 8; x < end && row < last; x++)
+            state[*row++] = *x;
+    release(in, n);
+    return PyBool_FromLong(fit);
 }
 
 static double dot(const double *a, const double *b) { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2]; }
@@ -53,7 +75,7 @@ static void add_cross(const double *a, const double *b, double *sum)
 static PyObject *measure(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     Py_buffer in[3], *b = n_args == 4 ? PyCapsule_GetPointer(args[0], NULL) : NULL;
-    if (!b || take(args + 1, 3, in)) return NULL;
+    if (!b || take(args + 1, 3, in, PyBUF_SIMPLE)) return NULL;
     const Py_ssize_t *support = b[SUPPORT].buf, *rows = b[TOP_ROWS].buf;
     const double *pose = b[POSE].buf, *directions = b[DIRECTIONS].buf, *exact = b[EXACT].buf;
     const Py_ssize_t n_frames = b[SUPPORT].len / 8, n = b[FRAMES].len / (96 * n_frames);
@@ -96,11 +118,11 @@ static PyObject *measure(PyObject *self, PyObject *const *args, Py_ssize_t n_arg
     Py_RETURN_NONE;
 }
 
-// project(bound, tau, axes, wrenches, torques, external_torques): results, the last three arrays.
+// project(bound, tau, axes, wrenches, torques, external_torques): adds to the last three arrays.
 static PyObject *project(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     Py_buffer in[5], *b = n_args == 6 ? PyCapsule_GetPointer(args[0], NULL) : NULL;
-    if (!b || take(args + 1, 5, in)) return NULL;
+    if (!b || take(args + 1, 5, in, PyBUF_SIMPLE)) return NULL;
     const Py_ssize_t *joint_rows = b[JOINT_ROWS].buf, *active = b[ACTIVE].buf;
     const Py_ssize_t n_frames = b[SUPPORT].len / 8, n = b[FRAMES].len / (96 * n_frames);
     const Py_ssize_t n_joints = b[JOINT_ROWS].len / 8, n_terms = b[TERMS].len / (48 * n);
@@ -117,8 +139,8 @@ static PyObject *project(PyObject *self, PyObject *const *args, Py_ssize_t n_arg
             double moment[3] = {f[3], f[4], f[5]};
             add_cross(f, F + 9, moment);
             for (int k = 0; k < 3; k++) {
-                wrench[k] = dot(F + 3*k, f);
-                wrench[3 + k] = dot(F + 3*k, moment);
+                wrench[k] += dot(F + 3*k, f);
+                wrench[3 + k] += dot(F + 3*k, moment);
             }
         }
         for (Py_ssize_t j = 0; j < n_joints; j++) {
@@ -130,8 +152,8 @@ static PyObject *project(PyObject *self, PyObject *const *args, Py_ssize_t n_arg
                     torque += held[t] * one;
                     external += held[n_terms + t] * one;
                 }
-            ((double *)in[3].buf)[i * n_joints + j] = torque;
-            ((double *)in[4].buf)[i * n_joints + j] = external;
+            ((double *)in[3].buf)[i * n_joints + j] += torque;
+            ((double *)in[4].buf)[i * n_joints + j] += external;
         }
     }
     release(in, 5);
@@ -144,7 +166,7 @@ static PyObject *square(PyObject *self, PyObject *const *args, Py_ssize_t n)
     double sum = 0.0;
     for (Py_ssize_t k = 0; k < n; k++) {
         Py_buffer in;
-        if (take(args + k, 1, &in)) return NULL;
+        if (take(args + k, 1, &in, PyBUF_SIMPLE)) return NULL;
         for (const double *x = in.buf, *end = x + in.len / 8; x < end; x++) sum += *x * *x;
         PyBuffer_Release(&in);
     }
@@ -155,6 +177,7 @@ static PyMethodDef methods[] = {
     {"bind", (PyCFunction)(void (*)(void))bind, METH_FASTCALL, NULL},
     {"measure", (PyCFunction)(void (*)(void))measure, METH_FASTCALL, NULL},
     {"project", (PyCFunction)(void (*)(void))project, METH_FASTCALL, NULL},
+    {"spread", (PyCFunction)(void (*)(void))spread, METH_FASTCALL, NULL},
     {"square", (PyCFunction)(void (*)(void))square, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from math import prod
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -15,6 +17,12 @@ from inertial_estimation.estimation.forest import build_forest
 from inertial_estimation.model.pinocchio_model import add_joints, motion_view, pose_view, supports
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
+
+try:
+    compiled: Any = import_module('inertial_estimation.estimation._step')
+except ImportError:
+    # There was no compiler when the package was installed.
+    compiled = None
 
 
 class Dynamics:
@@ -56,9 +64,9 @@ class Dynamics:
         tops = np.full((len(robot.imus), 6), -1)
         tops[list(self.imus)] = forest.top_rows[: len(self.imus)]
         linear, angular = tops[:, :3].ravel(), tops[:, 3:].ravel()
-        starts = (0, nq, nq + nv, nq, nq + nv, nq + nv)
+        starts, unused = (0, nq, nq + nv, nq, nq + nv, nq + nv), nq + 2 * nv
         rows = (q_rows, v_rows, v_rows, angular, linear, angular)
-        self._rows = np.concatenate([np.where(r < 0, -1, r + s) for r, s in zip(rows, starts)])
+        self._rows = np.concatenate([np.where(r < 0, unused, r + s) for r, s in zip(rows, starts)])
         if robot.fixed_frame:
             self.a[forest.top_rows[: len(sources), :3].ravel()] = -robot.gravity
 
@@ -70,9 +78,11 @@ class Dynamics:
 
     def run(self, sample: Sample) -> None:
         """Compute `tau`, `poses` and `axes`."""
-        self._state[self._rows] = np.concatenate(sample[1:7], axis=None)
-        # Pinocchio reads numbers of another byte order as they stand.
-        positions = np.ascontiguousarray(sample.positions, dtype=np.float64)
+        positions = sample.positions
+        if compiled is None or not compiled.spread(self._state, self._rows, *sample[1:7]):
+            self._state[self._rows] = np.concatenate(sample[1:7], axis=None)
+            # Pinocchio reads numbers of another byte order as they stand.
+            positions = np.ascontiguousarray(positions, dtype=np.float64)
         self._compute(self.q, self.v, self.a, positions)
 
     def run_many(self, samples: SampleBatch) -> tuple[Array, Array, Array]:

@@ -36,7 +36,7 @@ class Quality(IntFlag):
     UNLIMITED = 64
     """It breaks the limits of contacts that only push: the solver found nothing within them."""
     DOUBTFUL = 128
-    """It depends on a joint or sensor whose readings are plainly impossible."""
+    """It depends on a joint or sensor whose readings are impossible, or of two publishers."""
 
 
 class WrenchEstimate(NamedTuple):

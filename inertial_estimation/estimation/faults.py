@@ -151,13 +151,14 @@ def find_faults(
 
 
 Unsound = tuple[tuple[int, Indices, bytes], ...]
-"""Numbers that are not sound: array, places in it, and their bytes."""
+"""Numbers that are not sound: field of the sample, places in it, and their bytes."""
 
 
-def unsound(arrays: Sequence[Array]) -> Unsound:
-    """Return the numbers that are not sound."""
-    places = [np.flatnonzero(~_is_sound(array)) for array in arrays]
-    return tuple((k, at, arrays[k].take(at).tobytes()) for k, at in enumerate(places) if len(at))
+def unsound(sample: Sample, measured: Array) -> Unsound:
+    """Return the numbers that are not sound; FT wrenches are in place of the readings."""
+    arrays = enumerate((*sample[1:7], measured), 1)
+    found = [(k, array.ravel(), np.flatnonzero(~_is_sound(array))) for k, array in arrays]
+    return tuple((k, at, array[at].tobytes()) for k, array, at in found if len(at))
 
 
 def with_gaps(samples: SampleBatch) -> SampleBatch:
@@ -217,7 +218,7 @@ class Gaps:
         self._motion = motion
         linear, angular = faults.linear, faults.angular
         imus = (linear | angular if motion.is_plain else linear & angular)[:, None]
-        self._fts = faults.fts[:, None] if faults.fts.any() else None
+        self._fts: list[int] = np.flatnonzero(faults.fts).tolist()
         masks = zip(NUMBERS[:6], [faults.joints] * 3 + [imus] * 3)
         self._masks = {name: mask for name, mask in masks if mask.any()}
 
@@ -228,7 +229,8 @@ class Gaps:
             for name, mask in self._masks.items():
                 np.copyto(filled[name], 0.0, where=mask)
             sample = replaced(sample, **filled)
-        if self._fts is not None:
+        if self._fts:
             ft_wrenches = ft_wrenches.copy()
-            np.copyto(ft_wrenches, 0.0, where=self._fts)
+            for s in self._fts:
+                ft_wrenches[..., s, :] = 0.0
         return self._motion.complete(sample), ft_wrenches

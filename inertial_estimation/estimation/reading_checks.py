@@ -180,8 +180,8 @@ class ReadingChecks:
         self._added = 0
         self.findings: tuple[Finding, ...] = ()
         """Of the newest window."""
-        self._failing = frozenset[tuple[str, str]]()
-        """Their subjects and codes."""
+        self.mixed = self.failing = frozenset[tuple[str, str]]()
+        """Names and kinds of sources with too many publishers; these, subjects and codes."""
         self._marks: tuple[Plan, frozenset[tuple[str, str]], list[Flags]] | None = None
 
     def add(self, sample: Sample) -> list[Sample]:
@@ -208,15 +208,14 @@ class ReadingChecks:
             imus += differing_imus(robot, window, self._imus, doubted)
             imus += reversed_gravity(robot, window, self._estimator)
         fts = constant_axes(robot, window)
-        before, self.findings = self._failing, (*joints, *imus, *fts)
-        self._failing = frozenset((one.subject, one.code) for one in self.findings)
-        return before != self._failing
+        before, self.findings = self.failing, (*joints, *imus, *fts)
+        now = self.mixed.union((one.subject, one.code) for one in self.findings)
+        self.failing = before if now == before else now
+        return now != before
 
     def marked(self, estimate: WrenchEstimate, plan: Plan) -> WrenchEstimate:
         """Return an estimate in which the results that depend on the findings are doubtful."""
-        failing = self._failing
-        if not failing:
-            return estimate
+        failing = self.failing
         if self._marks is None or self._marks[0] is not plan or self._marks[1] is not failing:
             masks = doubtful_results(self._robot, plan, failing)
             self._marks = plan, failing, [DOUBTFUL * mask for mask in masks]
@@ -227,11 +226,11 @@ class ReadingChecks:
 
 def doubtful_results(robot: Robot, plan: Plan, failing: Iterable[tuple[str, str]]) -> list[Mask]:
     """Return masks of contacts, torques, external torques and submodels [T Theorem 4.2]."""
-    kinds = {'joint_limit': 0, 'frozen': 0, 'constant': 1, 'rating': 2}
-    failed = [{name for name, code in failing if kinds[code] == kind} for kind in range(3)]
+    kinds = ('joint_limit', 'frozen', 'joints'), ('constant', 'ft'), ('rating', 'imu')
+    failed = [{name for name, code in failing if code in kind} for kind in kinds]
     joints = np.isin(robot.joint_names, list(failed[0]))
-    if joints.sum() > 1:
-        # They are in one message: its unit is wrong.
+    if joints.sum() > 1 or any(code == 'joints' for _, code in failing):
+        # They are in one message: its unit is wrong, or its publisher.
         joints[:] = True
     fts = np.array([ft.name in failed[1] for ft in robot.ft_sensors], dtype=bool)
     imus = {k for k, imu in enumerate(robot.imus) if imu.name in failed[2]}

@@ -14,7 +14,6 @@ then change the answer where it breaks their limits (`contact_limits`).
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,15 +22,10 @@ from numpy.typing import NDArray
 from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.contact_limits import ContactLimits
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.dynamics import compiled
 from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import LOST, Plan
 from inertial_estimation.model.spatial import cross_matrix
-
-try:
-    compiled: Any = import_module('inertial_estimation.estimation._step')
-except ImportError:
-    # There was no compiler when the package was installed.
-    compiled = None
 
 UNDETERMINED, UNLIMITED = np.uint8(Quality.UNDETERMINED), np.uint8(Quality.UNLIMITED)
 NEARLY = 1e-12
@@ -101,8 +95,6 @@ class Step:
         self._totals = balance.submodel_factors[:, :n_measured].copy()
         self._exact = self._totals[balance.contact_submodel] if plan.exact else None
         self._factors = balance.joint_factors.transpose(1, 2, 0).copy()
-        n_joints = len(plan.dynamics.axes)
-        self._shapes = (*lead, len(plan.contacts), 6), (*lead, n_joints), (*lead, n_joints)
         self._bound = None
         if compiled is not None and 0 not in lead:
             forest = plan.dynamics.forest
@@ -114,9 +106,10 @@ class Step:
             self._bound = compiled.bind(*map(np.ascontiguousarray, arrays))
         gaps = [np.asarray(flags & LOST != 0) for flags in plan.quality]
         gaps[3][np.setdiff1d(np.arange(len(plan.ranks)), plan.residual_rows)] = True
-        gaps[0], gaps[3] = gaps[0][:, None], gaps[3][:, None]
-        self._gaps = [(k, gap) for k, gap in enumerate(gaps) if gap.any()]
-        """Of wrenches, torques, external torques and residuals: masks without an estimate."""
+        gaps[0], gaps[3] = (np.repeat(gaps[k][:, None], 6, axis=1) for k in (0, 3))
+        self._blank = [np.where(gap, np.nan, np.zeros((*lead, *gap.shape))) for gap in gaps]
+        """To wrenches, torques, external torques, residuals: NaN without an estimate, else 0."""
+        self._blank[3].flags.writeable = False
         self.contacts = plan.contacts
         """Contacts of the step, where they are then."""
         self.columns = [split.columns.copy() for split in plan.splits]
@@ -160,20 +153,18 @@ class Step:
         """
         plan, flags = self.plan, self._flags
         self._measure(tau, poses, ft_wrenches)
-        residuals = np.zeros((*self._lead, len(plan.ranks), 6))
+        residuals = self._blank[3]
         if self._exact is None:
+            residuals = residuals.copy()
             totals = np.matmul(self._totals, self._measured)
             flags = self._find_external(totals)
             left = totals - np.matmul(plan.carried, self._external)
             roots = self._Y[..., plan.frames.roots :, :, :]
-            residuals[..., plan.residual_rows, :] = _from_root(roots, left)
-        wrenches, torques, external_torques = self._project(tau, axes)
+            residuals[..., plan.residual_rows, :] += _from_root(roots, left)
+        results = self._project(tau, axes)
         if len(plan.known):
-            wrenches[..., plan.active[plan.known], :] = plan.known_wrenches
-        results = wrenches, torques, external_torques, residuals
-        for k, gap in self._gaps:
-            np.copyto(results[k], np.nan, where=gap)
-        return WrenchEstimate(stamp_ns, self.contacts, *results, *flags)
+            results[0][..., plan.active[plan.known], :] = plan.known_wrenches
+        return WrenchEstimate._make((stamp_ns, self.contacts, *results, residuals, *flags))
 
     def _measure(self, tau: Array, poses: Array, ft_wrenches: Array) -> None:
         """Move what is measured to the root link: net wrenches below the tops, FT readings."""
@@ -200,27 +191,22 @@ class Step:
             np.matmul(R, K, out=levers)
 
     def _project(self, tau: Array, axes: Array) -> tuple[Array, Array, Array]:
-        """
-        Return wrenches at the contacts, joint torques and external joint torques.
-
-        Torques are in the local form [T 4.24, 4.25].
-        """
-        plan, forest = self.plan, self.plan.dynamics.forest
+        """Return wrenches at contacts, torques and external ones, local form [T 4.24, 4.25]."""
+        forest = self.plan.dynamics.forest
+        wrenches, torques, external, _ = self._blank
+        wrenches, torques, external = wrenches.copy(), torques.copy(), external.copy()
         if self._bound is not None:
-            wrenches, torques, external = map(np.empty, self._shapes)
             compiled.project(self._bound, tau, axes, wrenches, torques, external)
             return wrenches, torques, external
-        wrenches = _from_root(self._at_contacts, self._external)
-        if len(plan.active) < len(plan.contacts):
-            found, wrenches = wrenches, np.empty(self._shapes[0])
-            wrenches[..., plan.active, :] = found
+        wrenches[..., self.plan.active, :] += _from_root(self._at_contacts, self._external)
         loads = self.terms @ axes.swapaxes(-1, -2)
         projected = np.einsum('ktj,...tj->...kj', self._factors, loads)
         held = tau.take(forest.joint_rows, axis=-1)
         if forest.joints_between_trees:
             held[..., forest.joints_between_trees] = 0.0
-        held += projected[..., 0, :]
-        return wrenches, held, projected[..., 1, :]
+        torques += held + projected[..., 0, :]
+        external += projected[..., 1, :]
+        return wrenches, torques, external
 
     def _find_external(self, totals: Array) -> tuple[Any, ...]:
         """Share the sums out among the contacts; return the flags with what was found."""

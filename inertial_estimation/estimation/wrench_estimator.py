@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import inf
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError, ModelError, ShapeError
 from inertial_estimation.estimation.contacts import Contact, ContactSet, check_contacts
+from inertial_estimation.estimation.dynamics import compiled
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.faults import (
     ABSURD,
@@ -27,7 +28,7 @@ from inertial_estimation.estimation.faults import (
 from inertial_estimation.estimation.link_motion import LinkMotions
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.plan_cache import PlanCache
-from inertial_estimation.estimation.step import Step, compiled
+from inertial_estimation.estimation.step import Step
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.inertia import check_centres
@@ -50,14 +51,13 @@ class Pattern(NamedTuple):
     unsound: Unsound = ()
     """Numbers that are missing."""
 
-    def is_for(self, assumed: bytes, contacts: ContactSet, parameters: Array) -> bool:
-        """Return true if the step may serve."""
-        same = contacts is self.contacts and parameters is self.parameters
-        return same and assumed == self.assumed
-
-    def still_lacks(self, arrays: Sequence[Array]) -> bool:
+    def still_lacks(self, sample: Sample, measured: Array) -> bool:
         """Return true if the numbers that were missing are missing in the same way, mostly NaN."""
-        return all(arrays[k].take(places).tobytes() == kept for k, places, kept in self.unsound)
+        for k, places, kept in self.unsound:
+            array: Any = sample[k] if k < len(NUMBERS) else measured
+            if array.ravel()[places].tobytes() != kept:
+                return False
+        return True
 
 
 class WrenchEstimator:
@@ -250,26 +250,27 @@ class WrenchEstimator:
             assumed = (sample.joint_states == SensorState.ASSUMED).tobytes()
         try:
             measured = self.calibration.apply(sample.ft_readings, sample.ft_temperatures)
-            return self._fitting(sample, measured, (assumed, given, self.robot.parameters))
+            return self._fitting(sample, measured, assumed, given)
         except (TypeError, ValueError):
             # To check the type of every array first would cost time in every cycle.
             check_numbers(sample)
             raise
 
     def _fitting(
-        self, sample: Sample, measured: Array, key: tuple[bytes, ContactSet, Array]
+        self, sample: Sample, measured: Array, assumed: bytes, contacts: ContactSet
     ) -> tuple[Step, Sample, Array]:
         """Run the step that fits a sample; the next one mostly has the same pattern."""
-        last = self._last
-        if not last.is_for(*key) or (
-            last.unsound and not last.still_lacks((*sample[1:7], measured))
-        ):
-            last = Pattern(*key, self._cache.faultless(*key[:2]))
+        last, parameters = self._last, self.robot.parameters
+        same = contacts is last.contacts and parameters is last.parameters
+        if not same or assumed != last.assumed or not last.still_lacks(sample, measured):
+            step = self._cache.faultless(assumed, contacts)
+            last = Pattern(assumed, contacts, parameters, step)
         whole, wrenches = self._run(last, sample, measured)
         if _is_faulty(last.step.plan, whole, wrenches):
             faults = find_faults(sample, measured, self.motion, self._between)
-            step, missing = self._cache.get(faults, key[1]), unsound((*sample[1:7], measured))
-            last = Pattern(*key, step, Gaps(faults, step.plan.motion), missing)
+            step = self._cache.get(faults, contacts)
+            gaps, gone = Gaps(faults, step.plan.motion), unsound(sample, measured)
+            last = Pattern(assumed, contacts, parameters, step, gaps, gone)
             whole, wrenches = self._run(last, sample, measured)
         self._last = last
         return last.step, whole, wrenches

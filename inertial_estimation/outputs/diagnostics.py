@@ -22,6 +22,8 @@ from inertial_estimation.signals.stream_statistics import AssemblerStatistics, S
 
 MAX_SKEW = 1.0
 """Difference of clocks that is a finding [s]."""
+MIN_RATE_RATIO = 1.5
+"""Of a topic to the rate with as many publishers as there should be, if more of them send."""
 REPORTS_TO_END = 10
 """Consecutive reports without a finding after which it has ended."""
 
@@ -74,6 +76,10 @@ class SourceStatus:
         self._robot, self.timeout = robot, timeout
         self._before: dict[str, StreamStatistics] = {}
         self._problems: dict[int, dict[str, int]] = {}
+        self._usual: dict[str, float] = {}
+        """Rates while there were no more publishers than there should be [Hz]."""
+        self.mixed = frozenset[tuple[str, str]]()
+        """Names and kinds of sources of samples to which more publishers send."""
 
     def statuses(
         self,
@@ -92,6 +98,7 @@ class SourceStatus:
         for one in sources:
             streams = () if one.kind in CONTACTS else _streams_of(one, statistics)
             expected[one.topic] += max(1, len(streams))
+        mixed = set()
         yield clock_status(skew)
         for source in sources:
             kind = 'joint states' if source.kind == 'joints' else source.kind
@@ -109,12 +116,17 @@ class SourceStatus:
                 yield Status(kind, tuple(found), {})
                 continue
             found += check_skew(name, source, skew)
-            if (count := publishers[source.topic]) > (most := expected[source.topic]):
-                what = f'{count} publishers, expected {most}: their messages mix'
-                found.append(finding('clock', name, what=what))
             streams = _streams_of(source, statistics)
             last = {part: self._before.get(f'{name} {part}', one) for part, one in streams.items()}
             rates = [self._rate(f'{name} {part}', one) for part, one in streams.items()]
+            if (count := publishers[source.topic]) <= (most := expected[source.topic]):
+                self._usual[name] = sum(rates)
+            else:
+                what = f'{count} publishers, expected {most}: their messages mix'
+                found.append(finding('clock', name, what=what))
+                # One that has died is counted for some time.
+                if not sum(rates) < MIN_RATE_RATIO * self._usual.get(name, np.nan):
+                    mixed.add((source.name, source.kind))
             note = 'ok'
             if kind == 'joint states':
                 found += check_joints(name, source, streams.values(), rates)
@@ -134,6 +146,7 @@ class SourceStatus:
                 for key, value in _stream_values(source, stream, rate, problems).items():
                     values[f'{key}{end}'] = value
             yield Status(name, tuple(found), values, note)
+        self.mixed = frozenset(mixed)
 
     def _rate(self, name: str, now: StreamStatistics) -> float:
         """Return the rate of the stamps since the last call [Hz]; NaN: nothing came."""

@@ -139,7 +139,7 @@ class Pipeline:
         except (InertialEstimationError, LinAlgError) as error:
             self._failed, self._failure = self._failed + 1, str(error)
             return
-        if self._checks.findings:
+        if self._checks.failing:
             estimate = self._checks.marked(estimate, step.plan)
         self._publishers.publish(sample, estimate)
         self._estimate = estimate
@@ -189,6 +189,7 @@ class Pipeline:
         def make() -> Iterable[Status]:
             yield self._cycles.status(*cycles, totals, failure, active=active)
             yield from inputs()
+            self._checks.mixed = self._inputs.mixed
             yield self._readings()
             if estimate is not None:
                 yield from submodel_statuses(robot, estimate)

@@ -64,7 +64,7 @@ class Publishers:
             pace: [(one, range(len(self._topics[one.topic]))) for one in OUTPUTS
                    if one.pace is pace] for pace in Pace
         }  # fmt: skip
-        self._always = self._all[Pace.CYCLE]
+        self._always: Wanted = []
         self._single: Wanted = []
         self._layouts: dict[tuple[tuple[str, str], ...], Topics] = {}
         self._contacts: tuple[Contact, ...] | None = None
@@ -87,9 +87,9 @@ class Publishers:
         results = Results(
             estimate, sample=sample, robot=self._estimator.robot, surfaces=self._surfaces
         )
-        self.send(self._always, stamp_ns, results, estimate.contacts)
         if self._look.is_due(stamp_ns):
-            self._single = self.subscribed(Pace.WRENCH)
+            self._always, self._single = map(self.subscribed, (Pace.CYCLE, Pace.WRENCH))
+        self.send(self._always, stamp_ns, results, estimate.contacts)
         if self._single and self._wrenches.is_due(stamp_ns):
             self.send(self._single, stamp_ns, results, estimate.contacts)
 

@@ -77,6 +77,11 @@ class Inputs:
         self.assembler.reset()
         self.contacts.reset()
 
+    @property
+    def mixed(self) -> frozenset[tuple[str, str]]:
+        """Names and kinds of the sources that had too many publishers by the last statuses."""
+        return self._status.mixed
+
     def statuses(self, sample: Sample | None) -> Callable[[], Iterator[Status]]:
         """Return a function that makes the statuses of joints, topics and contacts."""
         contacts, sources = self.contacts, self.router.sources

@@ -32,6 +32,7 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
+from robots import random_sample
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
 from std_msgs.msg import String
@@ -96,8 +97,10 @@ def test_faults_of_sources_and_of_the_estimator_are_reported(bench, rng, monkeyp
 
 
 def test_second_publishers_of_the_same_sensors_and_joints_are_reported(bench, rng):
+    """What depends on them is doubtful by the next window."""
     robot = bench(**NO_FILTERS)
     robot.listen_to_diagnostics()
+    pipeline = robot.estimator.pipeline
     first, *others = STAMPS
     robot.send_all(first, rng)
     for kind, topic in ((JointState, 'joint_states'), (WrenchStamped, 'ft/leg_sensor')):
@@ -110,10 +113,46 @@ def test_second_publishers_of_the_same_sensors_and_joints_are_reported(bench, rn
         found = [robot.status(task) for task in tasks]
         return ['2 publishers' in status.message for status in found]
 
+    def doubtful():
+        samples = [random_sample(pipeline.robot, rng) for _ in range(COUNT)]
+        pipeline._judge(samples)
+        step, estimate = pipeline._estimator.step(samples[0])
+        marked = pipeline._checks.marked(estimate, step.plan)
+        return (marked.contact_quality & Quality.DOUBTFUL).astype(bool).tolist()
+
+    assert not any(doubtful())
     assert warned() == [True, True, False]
+    # A link without moving parts depends on no joint, and that of the leg on its sensor.
+    assert doubtful() == [True] * 4
     # One of them reports a joint of its own.
     robot.send_joints(others.pop(), [0.0], names=JOINTS[:1])
     assert warned() == [False, True, False]
+    assert doubtful() == [False, False, True, True]
+
+
+def test_second_publisher_is_one_only_if_more_messages_come(bench, rng):
+    """That of a process that was killed is counted on for some time."""
+    robot, stamp = bench(**NO_FILTERS), START_NS
+    robot.listen_to_diagnostics()
+
+    def mixed(step):
+        nonlocal stamp
+        for _ in range(5):
+            stamp += step
+            robot.send_ft('leg_sensor', stamp, rng.standard_normal(6))
+        robot.spin_for(SETTLE)
+        robot.status('ft leg_sensor')
+        return robot.estimator.pipeline._checks.mixed
+
+    assert not mixed(PERIOD_NS)
+    assert not mixed(PERIOD_NS)
+    other = robot.node.create_publisher(WrenchStamped, 'ft/leg_sensor', 1)
+    robot.spin_until(lambda: robot.estimator.count_publishers('ft/leg_sensor') == 2)
+    assert not mixed(PERIOD_NS)
+    assert mixed(PERIOD_NS // 2) == {('leg_sensor', 'ft')}
+    robot.node.destroy_publisher(other)
+    robot.spin_until(lambda: robot.estimator.count_publishers('ft/leg_sensor') == 1)
+    assert not mixed(PERIOD_NS)
 
 
 def test_joints_in_degrees_are_named_and_results_doubtful_at_once(bench, rng):

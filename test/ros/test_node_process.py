@@ -16,6 +16,8 @@ import time
 from itertools import count
 from pathlib import Path
 
+import bench_robot
+import numpy as np
 import pytest
 import yaml
 from bench_robot import (
@@ -24,21 +26,27 @@ from bench_robot import (
     LATCHED,
     NO_FILTERS,
     PERIOD_NS,
+    SETTLE,
     START_NS,
     TIMEOUT,
     BenchRobot,
 )
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
 
 from bench.live_robots import smooth_motion, with_readings
-from inertial_estimation.calibration.calibration_file import read
+from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.settings import NODE_NAME
 from inertial_estimation.errors import CalibrationError, OffsetsNotUnique
+from inertial_estimation.model.configured_robot import build_robot
+from inertial_estimation.model.parameter_update import ParameterUpdate, from_text
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.background import Background
 from inertial_estimation.ros.estimator_node import EstimatorNode
 from inertial_estimation.ros.identifier_node import IdentifierNode
+from inertial_estimation.ros.inertial_parameters import TOPIC, to_messages
 
 MAIN = 'import sys, inertial_estimation_nodes as nodes; sys.exit(nodes.{}())'
 # An exception that a signal handler raises in __del__ is printed and forgotten.
@@ -95,7 +103,9 @@ def start(tmp_path):
 
 @pytest.fixture
 def robot(context, keep):
-    return keep(BenchRobot(context, make=lambda **_: Node('beside', context=context)))
+    """Return a robot whose calls go to the process."""
+    make = lambda **_: Node(NODE_NAME, context=context, namespace='beside')  # noqa: E731
+    return keep(BenchRobot(context, make=make))
 
 
 @SIGNALS
@@ -140,6 +150,67 @@ def test_identifier_saves_its_state_on_a_signal(start, robot, tmp_path, number):
         process.kill()
         process.wait()
         assert state.read_bytes() == saved and list(tmp_path.glob('.state*')) == []
+
+
+def test_estimator_killed_while_it_saves_has_its_state_back(
+    start, robot, tmp_path, rng, monkeypatch
+):
+    """Files are whole, of before or after; a latched update comes again by itself."""
+    # Requests to a process that is gone get lost as long as its end is not noticed.
+    monkeypatch.setattr(bench_robot, 'LOST', 1.0)
+    files = {key: tmp_path / key for key in ('calibration_file', 'model.file')}
+    given = HUMANOID | {key: str(path) for key, path in files.items()}
+    given |= {'model.publisher': 'robot'}
+    settings = EstimatorSettings.from_dict(given)
+    model = build_robot(settings, settings.robot_description)
+    calibrations = [
+        {name: SensorCalibration(offset=rng.normal(size=6)) for name in settings.ft_sensors}
+        for _ in range(2)
+    ]
+    updates = [model.parameters * factor for factor in (1.05, 1.1)]
+    latched = robot.node.create_publisher(Float64MultiArray, TOPIC, LATCHED)
+
+    def offsets():
+        sensors = read(files['calibration_file'])[1].items()
+        return {name: one.offset.tolist() for name, one in sensors}
+
+    def parameters():
+        return from_text(model, files['model.file'].read_text())
+
+    def call(service):
+        answer = robot.call(service)
+        assert answer.success, answer.message
+
+    write(files['calibration_file'], model.name, calibrations[0])
+    latched.publish(to_messages(model, ParameterUpdate(updates[0]))[TOPIC])
+    process, before = start(**given), offsets()
+    for k, delay in enumerate((0.0, 0.002, 0.01)):
+        # What is in use since the start.
+        call('save')
+        assert offsets() == before
+        deadline = time.monotonic() + TIMEOUT
+        call('save_model')
+        while not np.array_equal(parameters(), updates[k % 2]):
+            assert time.monotonic() < deadline
+            call('save_model')
+        kept = files['calibration_file'].read_bytes()
+        write(files['calibration_file'], model.name, calibrations[1 - k % 2])
+        changed = offsets()
+        call('restore')
+        files['calibration_file'].write_bytes(kept)
+        latched.publish(to_messages(model, ParameterUpdate(updates[1 - k % 2]))[TOPIC])
+        robot.spin_for(SETTLE)
+        for service in ('save_model', 'save'):
+            client = robot.node.create_client(Trigger, f'{NODE_NAME}/{service}')
+            robot.spin_until(client.service_is_ready)
+            client.call_async(Trigger.Request())
+        robot.spin_for(delay)
+        process.kill()
+        process.wait()
+        assert any(np.array_equal(parameters(), one) for one in updates)
+        assert offsets() in (before, changed)
+        before, process = offsets(), start(**given)
+    call('restore_model')
 
 
 @pytest.mark.parametrize('name', ['wrench_estimator', 'parameter_identifier'])
