@@ -318,17 +318,27 @@ class SubmodelIdentifier:
         older, prior = recent[0].before, memory.loose_prior
         assert older.information is not None
         older_rows = older.information
+        before = older_rows.merge(prior)
 
-        def excess(rows: Information) -> float:
-            """Return the squares that equations add together with those before."""
-            own = rows.merge(prior)
-            apart = older_rows.merge(prior).energy + own.energy
-            return (older_rows.merge(own).energy - apart) / prior.n
+        def excess(own: Information) -> float:
+            """Return the squares that equations and prior add together with equations before."""
+            return (older_rows.merge(own).energy - before.energy - own.energy) / prior.n
 
-        # Without the noise as it is now, and with what each window leaves by itself: in less time.
-        windows = [one.evidence for one in recent]
-        usual = reduce(Information.merge, (one.window.rows for one in recent))
-        if not (excess(usual) > MAX_EXCESS or self._is_quiet(_least_residuals(windows))):
+        # Mostly the windows in units of their noise at the time show that it was right. Less time
+        # still takes what is at most added, by any unknowns, and what each window leaves by itself.
+        windows, rows_of = [one.evidence for one in recent], [one.window.rows for one in recent]
+        x = self.found
+        is_near = x is not None and (
+            sum(part.squared_residual(x) - part.energy for part in (before, *rows_of))
+            <= MAX_EXCESS * prior.n
+        )
+        is_quiet = self._is_quiet(_residuals(windows))
+        if is_near and not is_quiet:
+            return False
+        own = reduce(Information.merge, (*rows_of, prior))
+        if (is_near or excess(own) <= MAX_EXCESS) and not (
+            is_quiet and self._is_quiet(_residuals(windows, _solution(own)))
+        ):
             return False
         newest = reduce(Evidence.merge, windows)
         whitened = memory.whitened(newest)
@@ -337,8 +347,8 @@ class SubmodelIdentifier:
         both, own = older_rows.merge(rows), rows.merge(prior)
         # A longer rest determines no more, only better.
         both = both.forget(older_rows.count / both.count)
-        is_contrary = excess(rows) > MAX_EXCESS
-        is_contrary &= memory.determined(both) > memory.determined(older_rows)
+        is_contrary = excess(own) > MAX_EXCESS
+        is_contrary = is_contrary and memory.determined(both) > memory.determined(older_rows)
         # Few equations leave less than their noise, which takes longer to find.
         left = newest.residuals(RowSpace.of(own.R).solve(own.rho))
         if not (is_contrary or self._is_quiet(left)):
@@ -383,11 +393,20 @@ class SubmodelIdentifier:
         return {group: float(np.mean(own)) for group, own in squares.items()}
 
 
-def _least_residuals(windows: Sequence[Evidence]) -> dict[str, float]:
-    """Return the rms residual of each kind that no unknowns of each window can explain."""
+def _residuals(windows: Sequence[Evidence], x: Array | None = None) -> dict[str, float]:
+    """Return the rms residual of each kind for some unknowns, or for the best of each window."""
     found = {}
     for kind in windows[0].kinds:
         parts = [one.kinds[kind] for one in windows]
         if count := sum(one.count for one in parts):
-            found[kind] = float(np.sqrt(sum(one.energy for one in parts) / count))
+            squares = (one.energy if x is None else one.squared_residual(x) for one in parts)
+            found[kind] = float(np.sqrt(sum(squares) / count))
     return found
+
+
+def _solution(information: Information) -> Array:
+    """Return unknowns that fit best, (n,); zero where no equations are."""
+    from scipy.linalg import solve_triangular
+
+    R = information.R + np.diag(np.diag(information.R) == 0.0)
+    return np.asarray(solve_triangular(R, information.rho))
