@@ -324,8 +324,8 @@ class SubmodelIdentifier:
             """Return the squares that equations and prior add together with equations before."""
             return (older_rows.merge(own).energy - before.energy - own.energy) / prior.n
 
-        # Mostly the windows in units of their noise at the time show that it was right. Less time
-        # still takes what is at most added, by any unknowns, and what each window leaves by itself.
+        # Mostly windows in units of their noise at the time show that it was right. It takes still
+        # less: what any unknowns add is the most, what is best for each window leaves the least.
         windows, rows_of = [one.evidence for one in recent], [one.window.rows for one in recent]
         x = self.found
         is_near = x is not None and (
