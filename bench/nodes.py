@@ -31,6 +31,7 @@ from bench.live_robots import held_by, with_readings
 from bench.report import Goal, Table
 from bench.robots import CONTACTS
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.config.settings import IDENTIFIER_NAME
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.link_motions import link_poses
@@ -128,9 +129,10 @@ def run(case: Mapping[str, Any], seconds: float) -> dict[str, list[float]]:
         folder = Path(name)
         urdf, parameters, answered = (folder / name for name in ('u.urdf', 'p.yaml', 'a.npz'))
         urdf.write_text(icub_urdf(), encoding='utf-8')
-        given = {**SETTINGS, 'imus': list(case['imus']), 'loaded_frames': [FOOT],
-                 'robot_description_file': str(urdf)}  # fmt: skip
-        parameters.write_text(yaml.safe_dump({'/**': {'ros__parameters': given}}))
+        given = {**SETTINGS, 'imus': list(case['imus']), 'robot_description_file': str(urdf)}
+        own = {'/**': given, IDENTIFIER_NAME: {'loaded_frames': [FOOT]}}
+        own = {name: {'ros__parameters': one} for name, one in own.items()}
+        parameters.write_text(yaml.safe_dump(own))
         node = ['inertial_estimation_nodes', 'inertial_estimation.ros.{}_node', '--ros-args',
                 '--params-file', str(parameters)]  # fmt: skip
         job = json.dumps({'urdf': str(urdf), 'answers': str(answered), **case})
