@@ -30,11 +30,11 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.identification.evidence import Evidence
-from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.information import Information, absorb
 from inertial_estimation.identification.recursion.memory import FORCES, MOMENTS, SubmodelMemory
 from inertial_estimation.identification.recursion.payload import PayloadFit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.row_space import RowSpace, wandered
+from inertial_estimation.identification.row_space import DEPENDENT, RowSpace, wandered
 
 MIN_SQUARE = 0.3
 """
@@ -125,7 +125,7 @@ class InnovationTest:
         memory = self._memory
         assert memory.information is not None
         before = memory.information.merge(memory.loose_prior)
-        size, sway = self._added(before, [new]), self._sway(before, new)
+        size, sway = self._size_and_sway(before, new.rows)
         waiting, self._waiting = self._waiting, None
         if size > self._gate**2 * self.usual or sway > MAX_SWAY * self._sways:
             change = None if self._rejected else Change.TOUCHED
@@ -149,17 +149,29 @@ class InnovationTest:
         rows = [one.rows for one in windows]
         return (before.merge(*rows).energy - before.energy) / sum(one.count for one in rows)
 
-    def _sway(self, before: Information, new: SampleWindow) -> float:
-        """Return the square of the change of offsets that would explain a window, normalised."""
+    def _size_and_sway(self, before: Information, new: Information) -> tuple[float, float]:
+        """
+        Return the mean square that a window adds to the least squares, and what of it is sway.
+
+        That is the square of the change of offsets that would explain the window, normalised.
+        """
         offsets, noise = self._memory.offsets, self._memory.noise
-        if not len(offsets):
-            return 0.0
-        loose = wandered(before, offsets, np.full(len(offsets), np.inf))
+        n, k = before.n, len(offsets)
+        # Those of the window are those before plus a change, whose columns stand behind.
+        above, below = np.zeros((n + k + 1, n + k + 1), order='F'), np.zeros((n, n + k + 1))
+        above[:n, :n], above[:n, n:-1], above[:n, -1] = before.R, before.R[:, offsets], before.rho
+        below[:, :n], below[:, -1] = new.R, new.rho
+        left = absorb(above, below, triangular=True)[n:, n:]
+        size = (float(np.sum(left[:, -1] ** 2)) + new.energy) / new.count
+        if not k:
+            return size, 0.0
         kinds = FORCES[0], MOMENTS[0]
         sizes = [max(s, noise.get(kind, 0.0)) for s, kind in zip(SWAY, kinds, strict=True)]
-        swaying = wandered(before, offsets, self._memory.offset_scales(*sizes))
-        cost = self._added(swaying, [new]) - self._added(loose, [new])
-        return new.rows.count * cost / self.usual
+        scales = self._memory.offset_scales(*sizes)
+        U, strengths, _ = np.linalg.svd(left[:-1, :-1] * scales)
+        seen = strengths > DEPENDENT * np.linalg.norm(before.R[:, offsets] * scales)
+        along = (U.T @ left[:-1, -1])[seen]
+        return size, float(np.sum(along**2 / (1.0 + strengths[seen] ** 2))) / self.usual
 
     def _explanation(self, before: Information) -> tuple[Sequence[SampleWindow], Change] | None:
         """Return the newest rejected windows and the one change that explains them."""
