@@ -121,13 +121,17 @@ def independent_fit(information: Information) -> tuple[Array, Indices, Array]:
     from scipy.linalg import qr_multiply, solve_triangular
 
     scales = _scales(np.linalg.norm(information.R, axis=0))
+    if not (np.isfinite(scales).all() and np.isfinite(information.rho).all()):
+        raise np.linalg.LinAlgError('equations hold NaN or infinity')
     turned, reduced, order = qr_multiply(
         information.R / scales, information.rho, mode='right', pivoting=True
     )
     pivots = np.abs(np.diag(reduced))
     rank = int(np.sum(pivots > RANK_TOLERANCE * pivots.max(initial=0.0)))
     columns, x = order[:rank], np.zeros(information.n)
-    root = solve_triangular(reduced[:rank, :rank], np.eye(rank)) / scales[columns, None]
+    root = np.eye(rank)
+    if rank:
+        root = solve_triangular(reduced[:rank, :rank], root) / scales[columns, None]
     x[columns] = root @ turned[:rank]
     return x, columns, root
 
