@@ -63,7 +63,7 @@ fuzz: .venv/package
 # Random faults on the estimator node, for so many seconds of stamps at 500 Hz; some 25 minutes.
 SECONDS ?= 3600
 soak: .venv/package
-	PYTHONPATH=test $(BIN)/python test/ros/soak.py $(SECONDS)
+	PYTHONPATH=test $(BIN)/python test/ros/soak.py $(SECONDS) $(SEED)
 
 demo: .venv/package
 	$(BIN)/inertial-estimation demo --duration $(DURATION) --seed $(SEED) $(if $(JSON),--json $(JSON)) $(ARGS)

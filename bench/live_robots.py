@@ -225,6 +225,13 @@ def state_noise(robot: Robot, settings: EstimatorSettings, rate: float) -> State
     )
 
 
+def held_by(robot: Robot, samples: SampleBatch, parameters: Array) -> Array:
+    """Return the wrench that holds the root link beside the FT readings, (n, 6) [N, Nm]."""
+    equations = EquationBuilder(robot).equations(samples)[0].values()
+    own = parameters[list(robot.submodels[0].links)].reshape(-1)
+    return np.stack([part.Y @ own - part.y for part in equations], axis=1)
+
+
 def with_readings(
     robot: Robot,
     samples: SampleBatch,

@@ -29,14 +29,16 @@ from typing import Any
 import numpy as np
 import yaml
 
-from bench.live_robots import with_readings
+from bench.live_robots import held_by, with_readings
 from bench.report import Goal, Table
 from bench.robots import CONTACTS, SEVERAL_IMUS
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.config.settings import IDENTIFIER_NAME
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.model.link_motions import link_motions, poses_in_parents
+from inertial_estimation.model.link_motions import link_motions, link_poses, poses_in_parents
 from inertial_estimation.model.sensor_models import accelerometer, gyroscope
+from inertial_estimation.model.spatial import hat
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.cdr import NANOSECONDS, STAMP, STAMP_AT
 from inertial_estimation.signals.sources import accepted_frame_ids
@@ -48,6 +50,8 @@ SETTINGS = {
     'contacts': [contact.name for contact in CONTACTS],
     'joint_states.velocity_source': 'message',
 }
+FOOT = 'l_foot'
+"""Link on which the robot stands."""
 JITTER_NS = 20_000
 """Largest distance of a stamp from its multiple of the period [ns]."""
 PERIOD = 10
@@ -128,7 +132,9 @@ def run(case: Mapping[str, Any], seconds: float) -> dict[str, list[float]]:
         urdf, parameters, answered = (folder / name for name in ('u.urdf', 'p.yaml', 'a.npz'))
         urdf.write_text(icub_urdf(), encoding='utf-8')
         given = {**SETTINGS, 'imus': list(case['imus']), 'robot_description_file': str(urdf)}
-        parameters.write_text(yaml.safe_dump({'/**': {'ros__parameters': given}}))
+        own = {'/**': given, IDENTIFIER_NAME: {'loaded_frames': [FOOT]}}
+        own = {name: {'ros__parameters': one} for name, one in own.items()}
+        parameters.write_text(yaml.safe_dump(own))
         node = ['inertial_estimation_nodes', 'inertial_estimation.ros.{}_node', '--ros-args',
                 '--params-file', str(parameters)]  # fmt: skip
         job = json.dumps({'urdf': str(urdf), 'answers': str(answered), **case})
@@ -163,8 +169,8 @@ def run(case: Mapping[str, Any], seconds: float) -> dict[str, list[float]]:
         ages = 1e-3 * (found[heard_at, 1] - times[due_at])
         quantiles = np.percentile(ages, (50, 99, 99.9)) if len(ages) else np.full(3, np.nan)
         missed = len(stamps) - len(ages) if len(found) else np.nan
-        cost *= 1e6 / (len(ages) or len(stamps))
-        figures[name] = [len(stamps), missed, *quantiles.tolist(), cost]
+        each = 1e6 * cost / (len(ages) or len(stamps))
+        figures[name] = [len(stamps), missed, *quantiles.tolist(), each]
     return figures
 
 
@@ -217,7 +223,11 @@ def messages(job: Mapping[str, Any]) -> list[tuple[str, type, list[bytearray]]]:
         turns[:, k], spins[:, k] = gyroscope(w, imu.L_H_S), gyroscope(dw, imu.L_H_S)
         shakes[:, k] = accelerometer(w, np.hstack([shake, dw]), imu.L_H_S)
     truth = robot.parameters * (1 + WRONG * rng.uniform(-1, 1, (len(robot.links), 1)))
-    readings = with_readings(robot, samples, truth).ft_readings
+    held = held_by(robot, with_readings(robot, samples, truth), truth)[..., None]
+    foot = link_poses(robot, q)[robot.link_names.index(FOOT)]
+    force, moment = held[:, :3], held[:, 3:] - hat(foot[:, :3, 3]) @ held[:, :3]
+    carried = np.swapaxes(foot[:, :3, :3], 1, 2)[:, None] @ np.stack([force, moment], axis=1)
+    readings = with_readings(robot, samples, truth, {FOOT: carried.reshape(n, 6)}).ft_readings
     readings = readings + FT_OFFSET + FT_NOISE * rng.normal(size=empty.shape)
     imus = np.zeros((n, len(robot.imus), 37))
     for begin, level, values in zip((13, 25), IMU_NOISE, (turns, shakes)):

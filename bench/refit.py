@@ -20,14 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from bench.live_robots import equal_parts, node_settings, smooth_motion, with_readings
+from bench.live_robots import equal_parts, held_by, node_settings, smooth_motion, with_readings
 from bench.report import Goal, Table
 from bench.robots import random_sample
 from bench.timing import Array, Timed, interleave, ratio
-from inertial_estimation.identification.equations.builder import (
-    EquationBuilder,
-    EquationChoice,
-)
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.errors_in_variables import StateNoise, without_state_errors
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.information import weighted_sum
@@ -97,15 +94,10 @@ def measure(rounds: int = ROUNDS) -> tuple[list[Table], list[Goal]]:
     ], goals
 
 
-def _rows(durations: Durations) -> list[tuple[object, ...]]:
+def _rows(all_: Durations) -> list[tuple[object, ...]]:
     return [
-        (
-            name,
-            float(np.median(times)) / 1e3,
-            float(times.min()) / 1e3,
-            ratio(times, durations[PEER]),
-        )
-        for name, times in durations.items()
+        (name, float(np.median(times)) / 1e3, float(times.min()) / 1e3, ratio(times, all_[PEER]))
+        for name, times in all_.items()
     ]
 
 
@@ -251,13 +243,10 @@ def _moving_log(robot: Robot, motion: StateNoise) -> tuple[SampleBatch, Array]:
     upright = np.array([0.0, 0.0, 9.81])
     samples = replace(samples, proper_accelerations=samples.proper_accelerations + upright)
     samples = with_readings(robot, samples, truth)
-    own = truth[list(robot.submodels[0].links)].reshape(-1)
-    held = [
-        part.Y @ own - part.y for part in EquationBuilder(robot).equations(samples)[0].values()
-    ]
+    held = held_by(robot, samples, truth)
     noise = FT_OFFSET + FT_NOISE * rng.normal(size=samples.ft_readings.shape)
     noisy = replace(samples, ft_readings=samples.ft_readings + noise)
-    return motion.perturbed(noisy, rng), np.stack(held, axis=1)
+    return motion.perturbed(noisy, rng), held
 
 
 def reduce_log() -> tuple[int, float, float, float]:

@@ -26,7 +26,7 @@ from inertial_estimation.identification.information import Information, weighted
 from inertial_estimation.identification.noise import MIN_RELATIVE_NOISE, noise_levels
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import SMALLEST_RADIUS, widened
-from inertial_estimation.identification.row_space import RowSpace
+from inertial_estimation.identification.row_space import RowSpace, independent_fit
 from inertial_estimation.identification.solvers.mass_points import composition
 from inertial_estimation.identification.unknowns import OF_A_JOINT, Term
 from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
@@ -277,6 +277,16 @@ def test_noise_of_each_kind_is_found(kinds):
     x = RowSpace.of(found.information.R).solve(found.information.rho)
     freedom = sum(COUNTS.values()) - UNKNOWNS
     assert found.information.squared_residual(x) == pytest.approx(freedom, rel=1e-4)
+
+
+def test_independent_fit_has_the_residual_of_the_row_space(rng):
+    Y = rng.normal(size=(30, 3)) @ rng.normal(size=(3, 6))
+    rows = Information.of(Y, rng.normal(size=30))
+    (x, columns, root), space = independent_fit(rows), RowSpace.of(rows.R)
+    np.testing.assert_allclose(Y @ x, Y @ space.solve(rows.rho), atol=1e-12)
+    one, other = Y[:, columns] @ root, Y @ space.inverse_root()
+    np.testing.assert_allclose(one @ one.T, other @ other.T, atol=1e-12)
+    assert not len(independent_fit(rows.scaled(0.0))[1])
 
 
 def test_units_of_a_kind_do_not_matter(kinds, rng):

@@ -31,7 +31,7 @@ from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.recursion.covariance import SHOWN, certainties
-from inertial_estimation.identification.recursion.innovation import Change
+from inertial_estimation.identification.recursion.innovation import SWAY, Change, InnovationTest
 from inertial_estimation.identification.recursion.memory import OFFSET_SIZES, SubmodelMemory
 from inertial_estimation.identification.recursion.offsets import (
     DRIFT,
@@ -41,6 +41,7 @@ from inertial_estimation.identification.recursion.offsets import (
 )
 from inertial_estimation.identification.recursion.payload import PayloadFit
 from inertial_estimation.identification.recursion.refit import joint_refit
+from inertial_estimation.identification.row_space import wandered
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.inertia import consistency_margin
@@ -93,6 +94,27 @@ def identify(robot, prior, samples, free=None, **chosen):
     for part in equal_parts(samples, 1.0):
         identifier.add(part, free=free)
     return identifier
+
+
+def test_size_and_sway_are_those_of_released_offsets(robot, prior):
+    samples, _ = log(robot, 6.0)
+    identifier = identify(robot, prior, samples, warm_up=1.0)
+    for one, evidence in zip(identifier.memories, gather(identifier.builder, samples)):
+        if one.block.kinds:
+            before, (new, _) = one.information.merge(one.loose_prior), one.whitened(evidence)
+            size, sway = InnovationTest(one, one.offsets, 4.0)._size_and_sway(before, new)
+            assert size == pytest.approx(added(before, new) / new.count)
+            scales = one.offset_scales(*np.maximum(SWAY, [one.noise[k] for k in COMPONENTS[::3]]))
+            held, free = (
+                added(wandered(before, one.offsets, each), new)
+                for each in (scales, np.full(len(scales), np.inf))
+            )
+            # A small difference of two energies has fewer digits.
+            assert sway == pytest.approx(held - free, rel=1e-5, abs=1e-9 * held)
+
+
+def added(before, new):
+    return before.merge(new).energy - before.energy
 
 
 def known_of(identifier):

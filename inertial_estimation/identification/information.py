@@ -20,7 +20,7 @@ from inertial_estimation.errors import InertialEstimationError, ModelError, Shap
 
 EQUATIONS_AT_ONCE = 2048
 """Equations that are reduced together: fast, and small in memory."""
-REFLECTED_COLUMNS = 32
+REFLECTED_COLUMNS = 16
 """Columns that LAPACK reflects together."""
 
 
@@ -164,7 +164,7 @@ class Information:
 
 def _of_triangle(triangle: Array, energy: float, count: float) -> Information:
     """Return the information of a triangle, whose corner is a residual."""
-    R, rho = np.triu(triangle[:-1, :-1]), triangle[:-1, -1]
+    R, rho = np.ascontiguousarray(triangle[:-1, :-1]), triangle[:-1, -1]
     return Information(R, rho, energy + float(triangle[-1, -1]) ** 2, count)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information import Information, weighted_sum
-from inertial_estimation.identification.row_space import RowSpace
+from inertial_estimation.identification.row_space import independent_fit
 
 MAX_ROUNDS = 100
 SETTLED = 1e-6
@@ -81,10 +81,9 @@ def _search(
             notes.append(f'noise still changes after {MAX_ROUNDS} steps')
             return NoiseLevels(found, own, tuple(notes))
         rows = own if prior is None else own.merge(prior)
-        space = RowSpace.of(rows.R)
-        x, whitening = space.solve(rows.rho), space.inverse_root()
+        x, columns, root = independent_fit(rows)
         used = {
-            name: float(np.sum((part.R @ whitening / found[name]) ** 2))
+            name: float(np.sum((part.R[:, columns] @ root / found[name]) ** 2))
             for name, part in left.items()
         }
         freedom = {name: part.count - used[name] for name, part in left.items()}

@@ -41,8 +41,12 @@ from inertial_estimation.sample import Sample
 from inertial_estimation.uncertainty.sensor_noise import StreamFilters, stream_noise
 
 REFIT_PERIOD = 0.9
-"""Time between two refits [s]: a second, less what windows of samples miss it by."""
-
+"""Least time between two refits [s]: a second, less what windows of samples miss it by."""
+REFIT_SHARE, MAX_REFIT_PERIOD = 0.1, 4.9
+"""
+Time between two refits over that since equations began or something changed, and at most [s]:
+fewer new equations move a fit by a fraction of its deviation.
+"""
 
 SAVE_PERIOD = 60.0
 """Time between two writings [s]."""
@@ -86,7 +90,7 @@ class IdentifierPipeline:
             )
         self._filters, self._noise_is_complete = StreamFilters(settings), False
         self.refit: Refit | None = None
-        self._refitted_ns = 0
+        self._refitted_ns = self._begun_ns = 0
         self._published: tuple[str, ...] = ()
         self._windows = SampleWindows(robot, SAMPLE_RATE, CONTACT_MARGIN, settings.loaded_frames)
         self.state = StateFile(settings.state_file, self.identifier)
@@ -174,10 +178,13 @@ class IdentifierPipeline:
         changes = self.identifier.add(window.samples, free=window.free)
         for name, change in changes:
             self._node.get_logger().info(f'{name}: {CHANGES[change]}')
+        now_ns = self.identifier.stamp_ns
+        if not self._begun_ns or any(change in RENEWING for _, change in changes):
+            self._begun_ns = now_ns
         # Time may have been set back since, or the state was saved later than it is now.
-        gone = 1e-9 * (self.identifier.stamp_ns - self._refitted_ns)
-        due = not 0.0 <= gone < REFIT_PERIOD
-        if due or any(change is Change.BODY for _, change in changes):
+        gone, lasting = (1e-9 * (now_ns - one) for one in (self._refitted_ns, self._begun_ns))
+        period = max(REFIT_PERIOD, min(REFIT_SHARE * lasting, MAX_REFIT_PERIOD))
+        if changes or not 0.0 <= gone < period:
             self._refit()
         self.report.busiest = max(self.report.busiest, perf_counter() - start)
         self.report.counts['windows'] += 1
@@ -226,7 +233,7 @@ class IdentifierPipeline:
         self._inputs.reset()
         self._windows.reset()
         self._subscriptions.clear()
-        self._refitted_ns = 0
+        self._refitted_ns = self._begun_ns = 0
 
     def _diagnose(self) -> None:
         sample = self.report.sample
@@ -250,6 +257,8 @@ CHANGES = {
     Change.OFFSET: 'an FT sensor has another offset',
     Change.BEGUN: 'moves for the first time: equations at rest are forgotten',
 }
+RENEWING = (Change.BODY, Change.OFFSET, Change.BEGUN)
+"""After which new equations say much again."""
 
 
 class StateFile:

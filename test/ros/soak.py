@@ -1,9 +1,9 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Random faults on an estimator node at 500 Hz, without the middleware: `python soak.py SECONDS`.
+Random faults on an estimator node at 500 Hz, without the middleware: `soak.py SECONDS [SEED]`.
 
-Prints resident memory, cycle times and counts of each tenth of the run, and ends with an error
+Prints private memory, cycle times and counts of each tenth of the run, and ends with an error
 unless both are flat. SECONDS are those of the stamps; nothing waits for a clock.
 """
 
@@ -29,21 +29,24 @@ MAX_SLOWING = 1.5
 """Median cycle time of the last tenth over that of the fourth."""
 
 
-def resident():
-    """Return the resident memory [MB]."""
-    return int(Path('/proc/self/statm').read_text().split()[1]) * 4096e-6
+def private():
+    """Return the resident memory without that of mapped files, which comes and goes [MB]."""
+    resident, shared = Path('/proc/self/statm').read_text().split()[1:3]
+    return (int(resident) - int(shared)) * 4096e-6
 
 
-def main(seconds):
+def main(seconds, seed=0):
     """Run; return whether memory and cycle times are flat."""
     context = Context()
     rclpy.init(context=context)
     overrides = [Parameter(name, value=value) for name, value in SETTINGS.items()]
     pipeline = EstimatorNode(context=context, parameter_overrides=overrides).pipeline
-    rng, robot = np.random.default_rng(0), pipeline.robot
-    n, rows, spans = round(seconds * 1e9 / PERIOD_NS), [], []
+    rng, robot = np.random.default_rng(seed), pipeline.robot
+    n, rows, samples = round(seconds * 1e9 / PERIOD_NS), [], 0
+    # A list of so many numbers would take more memory each time that it becomes longer.
+    spans = np.full(2 * n // PARTS, np.nan)
     fault, begin, end, injected = FAULTS['frozen'][0](), 0, 0, 0
-    print('time [s]  RSS [MB]  cycle p50, p99 [us]  estimates  faults  updates taken, worse')
+    print('time [s]  memory [MB]  cycle p50, p99 [us]  estimates  faults  updates taken, worse')
     for k in range(n):
         if k >= end + 500:
             fault = FAULTS[rng.choice([*FAULTS])][0]()
@@ -56,15 +59,16 @@ def main(seconds):
             sample = pipeline._inputs.router.handle(topic, data)
             if sample is not None:
                 pipeline._on_sample(sample, start)
-                spans.append(1e6 * (perf_counter() - start))
+                spans[samples] = 1e6 * (perf_counter() - start)
+                samples += 1
         if k % 500 == 0:
             pipeline._report()
         if (k + 1) % (n // PARTS) == 0:
-            rows.append((resident(), *np.quantile(spans, [0.5, 0.99]), len(spans)))
+            rows.append((private(), *np.quantile(spans[:samples], [0.5, 0.99]), samples))
             model, stamp = pipeline._model, 1e-9 * PERIOD_NS * (k + 1)
             print('{:8.0f}  {:8.2f}  {:7.0f} {:7.0f}  {:14d}'.format(stamp, *rows[-1]),
                   f'  {injected:6d}  {model.taken} {model.worse}', flush=True)  # fmt: skip
-            spans.clear()
+            samples = 0
     found = np.array(rows[3:])
     slope = np.polyfit(np.arange(len(found)), found[:, 0], 1)[0] * PARTS / seconds * 3600.0
     slowing = found[-1, 1] / found[0, 1]
@@ -74,4 +78,4 @@ def main(seconds):
 
 
 if __name__ == '__main__':
-    main(float(sys.argv[1]))
+    main(float(sys.argv[1]), *map(int, sys.argv[2:]))

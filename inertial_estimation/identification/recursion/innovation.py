@@ -30,11 +30,11 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.identification.evidence import Evidence
-from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.information import Information, absorb
 from inertial_estimation.identification.recursion.memory import FORCES, MOMENTS, SubmodelMemory
 from inertial_estimation.identification.recursion.payload import PayloadFit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.row_space import RowSpace, wandered
+from inertial_estimation.identification.row_space import DEPENDENT, RowSpace, wandered
 
 MIN_SQUARE = 0.3
 """
@@ -125,7 +125,7 @@ class InnovationTest:
         memory = self._memory
         assert memory.information is not None
         before = memory.information.merge(memory.loose_prior)
-        size, sway = self._added(before, [new]), self._sway(before, new)
+        size, sway = self._size_and_sway(before, new.rows)
         waiting, self._waiting = self._waiting, None
         if size > self._gate**2 * self.usual or sway > MAX_SWAY * self._sways:
             change = None if self._rejected else Change.TOUCHED
@@ -149,17 +149,29 @@ class InnovationTest:
         rows = [one.rows for one in windows]
         return (before.merge(*rows).energy - before.energy) / sum(one.count for one in rows)
 
-    def _sway(self, before: Information, new: SampleWindow) -> float:
-        """Return the square of the change of offsets that would explain a window, normalised."""
+    def _size_and_sway(self, before: Information, new: Information) -> tuple[float, float]:
+        """
+        Return the mean square that a window adds to the least squares, and what of it is sway.
+
+        That is the square of the change of offsets that would explain the window, normalised.
+        """
         offsets, noise = self._memory.offsets, self._memory.noise
-        if not len(offsets):
-            return 0.0
-        loose = wandered(before, offsets, np.full(len(offsets), np.inf))
+        n, k = before.n, len(offsets)
+        # Those of the window are those before plus a change, whose columns stand behind.
+        above, below = np.zeros((n + k + 1, n + k + 1), order='F'), np.zeros((n, n + k + 1))
+        above[:n, :n], above[:n, n:-1], above[:n, -1] = before.R, before.R[:, offsets], before.rho
+        below[:, :n], below[:, -1] = new.R, new.rho
+        left = absorb(above, below, triangular=True)[n:, n:]
+        size = (float(np.sum(left[:, -1] ** 2)) + new.energy) / new.count
+        if not k:
+            return size, 0.0
         kinds = FORCES[0], MOMENTS[0]
         sizes = [max(s, noise.get(kind, 0.0)) for s, kind in zip(SWAY, kinds, strict=True)]
-        swaying = wandered(before, offsets, self._memory.offset_scales(*sizes))
-        cost = self._added(swaying, [new]) - self._added(loose, [new])
-        return new.rows.count * cost / self.usual
+        scales = self._memory.offset_scales(*sizes)
+        U, strengths, _ = np.linalg.svd(left[:-1, :-1] * scales)
+        seen = strengths > DEPENDENT * np.linalg.norm(before.R[:, offsets] * scales)
+        along = (U.T @ left[:-1, -1])[seen]
+        return size, float(np.sum(along**2 / (1.0 + strengths[seen] ** 2))) / self.usual
 
     def _explanation(self, before: Information) -> tuple[Sequence[SampleWindow], Change] | None:
         """Return the newest rejected windows and the one change that explains them."""
@@ -318,17 +330,27 @@ class SubmodelIdentifier:
         older, prior = recent[0].before, memory.loose_prior
         assert older.information is not None
         older_rows = older.information
+        before = older_rows.merge(prior)
 
-        def excess(rows: Information) -> float:
-            """Return the squares that equations add together with those before."""
-            own = rows.merge(prior)
-            apart = older_rows.merge(prior).energy + own.energy
-            return (older_rows.merge(own).energy - apart) / prior.n
+        def excess(own: Information) -> float:
+            """Return the squares that equations and prior add together with equations before."""
+            return (older_rows.merge(own).energy - before.energy - own.energy) / prior.n
 
-        # Without the noise as it is now, and with what each window leaves by itself: in less time.
-        windows = [one.evidence for one in recent]
-        usual = reduce(Information.merge, (one.window.rows for one in recent))
-        if not (excess(usual) > MAX_EXCESS or self._is_quiet(_least_residuals(windows))):
+        # Mostly windows in units of their noise at the time show that it was right. It takes still
+        # less: what any unknowns add is the most, what is best for each window leaves the least.
+        windows, rows_of = [one.evidence for one in recent], [one.window.rows for one in recent]
+        x = self.found
+        is_near = x is not None and (
+            sum(part.squared_residual(x) - part.energy for part in (before, *rows_of))
+            <= MAX_EXCESS * prior.n
+        )
+        is_quiet = self._is_quiet(_residuals(windows))
+        if is_near and not is_quiet:
+            return False
+        own = reduce(Information.merge, (*rows_of, prior))
+        if (is_near or excess(own) <= MAX_EXCESS) and not (
+            is_quiet and self._is_quiet(_residuals(windows, _solution(own)))
+        ):
             return False
         newest = reduce(Evidence.merge, windows)
         whitened = memory.whitened(newest)
@@ -337,8 +359,8 @@ class SubmodelIdentifier:
         both, own = older_rows.merge(rows), rows.merge(prior)
         # A longer rest determines no more, only better.
         both = both.forget(older_rows.count / both.count)
-        is_contrary = excess(rows) > MAX_EXCESS
-        is_contrary &= memory.determined(both) > memory.determined(older_rows)
+        is_contrary = excess(own) > MAX_EXCESS
+        is_contrary = is_contrary and memory.determined(both) > memory.determined(older_rows)
         # Few equations leave less than their noise, which takes longer to find.
         left = newest.residuals(RowSpace.of(own.R).solve(own.rho))
         if not (is_contrary or self._is_quiet(left)):
@@ -383,11 +405,20 @@ class SubmodelIdentifier:
         return {group: float(np.mean(own)) for group, own in squares.items()}
 
 
-def _least_residuals(windows: Sequence[Evidence]) -> dict[str, float]:
-    """Return the rms residual of each kind that no unknowns of each window can explain."""
+def _residuals(windows: Sequence[Evidence], x: Array | None = None) -> dict[str, float]:
+    """Return the rms residual of each kind for some unknowns, or for the best of each window."""
     found = {}
     for kind in windows[0].kinds:
         parts = [one.kinds[kind] for one in windows]
         if count := sum(one.count for one in parts):
-            found[kind] = float(np.sqrt(sum(one.energy for one in parts) / count))
+            squares = (one.energy if x is None else one.squared_residual(x) for one in parts)
+            found[kind] = float(np.sqrt(sum(squares) / count))
     return found
+
+
+def _solution(information: Information) -> Array:
+    """Return unknowns that fit best, (n,); zero where no equations are."""
+    from scipy.linalg import solve_triangular
+
+    R = information.R + np.diag(np.diag(information.R) == 0.0)
+    return np.asarray(solve_triangular(R, information.rho))

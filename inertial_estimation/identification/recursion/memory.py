@@ -28,7 +28,7 @@ from inertial_estimation.identification.noise import noise_levels
 from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.row_space import eliminated, wandered
+from inertial_estimation.identification.row_space import across, wandered
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.identification.unknowns import FT_OFFSET
 
@@ -149,21 +149,21 @@ class SubmodelMemory:
     def determined(self, information: Information) -> int:
         """Count the combinations that equations determine better than the prior is stated to."""
         least = max(1.0 / self.stated_variance, EXCITING * information.count)
-        return int(np.sum(self._strengths(information) ** 2 > least))
+        return int(np.sum(self._squares(information) > least))
 
     @property
     def gain(self) -> float:
         """Twice the information that equations add to the prior as stated [nats]."""
-        squares = self.stated_variance * self._strengths(self.corrected) ** 2
-        return float(np.sum(np.log1p(squares)))
+        squares = self.stated_variance * self._squares(self.corrected)
+        return float(np.sum(np.log1p(np.maximum(squares, 0.0))))
 
-    def _strengths(self, information: Information) -> Array:
-        """Return the singular values of equations in whitened parameters, without all else."""
-        others = np.arange(self.block.unknowns.n_inertial, information.n)
-        left = eliminated(information, others)
-        rows = left.R.reshape(left.n, -1, 10)
-        scaled = np.einsum('nlj,ljk->nlk', rows, self.maps).reshape(left.n, -1)
-        return np.asarray(np.linalg.svd(scaled, compute_uv=False))
+    def _squares(self, information: Information) -> Array:
+        """Return the squared strengths of equations in whitened parameters, without all else."""
+        n = self.block.unknowns.n_inertial
+        left = across(information.R[:, n:], information.R[:, :n])
+        rows = np.einsum('nlj,ljk->nlk', left.reshape(len(left), -1, 10), self.maps)
+        rows = rows.reshape(len(left), n)
+        return np.asarray(np.linalg.eigvalsh(rows.T @ rows))
 
     def whitened(self, evidence: Evidence) -> tuple[Information, Array] | None:
         """Merge equations and products of errors of all kinds, in units of their noise."""

@@ -46,7 +46,7 @@ MAX_STEPS = 60
 """Newton steps for one weight; those from 0.01 take at most 20, also from the one before."""
 DIRECT_WEIGHT = 0.01
 """Over the equations, from which the minimum is reached without larger weights before."""
-LAST_DECREMENT = 3e-5
+LAST_DECREMENT = 1e-4
 """Over the root of the weight, from which one more step leaves round-off."""
 FULL_STEP_DECREMENT = 0.25
 """Likewise, up to which a self-concordant function decreases by a full step."""
@@ -247,8 +247,10 @@ class _Newton:
                 last = [u + du for u, du in zip(here.us, dus)]
                 return last, here.offsets + doffsets, True
             is_near = squared <= FULL_STEP_DECREMENT**2 * unit
-            root, length = np.linalg.cholesky(np.eye(4) + here.shapes), 1.0
-            length = min(1.0, MAX_EDGE_SHARE * edge(root, self.shapes(dus)))
+            length = 1.0
+            if not is_near:
+                root = np.linalg.cholesky(np.eye(4) + here.shapes)
+                length = min(1.0, MAX_EDGE_SHARE * edge(root, self.shapes(dus)))
             for _ in range(MAX_HALVINGS):
                 moved = [u + length * du for u, du in zip(here.us, dus)]
                 there = self.at(moved, here.offsets + length * doffsets)
