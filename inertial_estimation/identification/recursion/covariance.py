@@ -18,13 +18,12 @@ number makes it; what only the prior determines is as uncertain as the URDF may 
 The variance v of the prior's relative error follows from the equations (empirical Bayes). Without
 offsets and friction these are ``b_i = a_i z_i + e_i`` in the axes of their singular values a_i and
 in units of their noise, with z the whitened error of the prior, so that b_i is normal of variance
-``1 + v a_i^2``. The refit takes the likeliest v, but at most that of the stated error: answers that systematic
-errors drew far off would free themselves of the prior. A prior that the equations confirm holds
-the answer there, and adds no noise of theirs. The deviations take the largest v that is nearly as
-likely: the likeliest of few combinations is often near zero by chance. That is the stated one at
-most, unless the likeliest is larger.
-
-v is that of one submodel alone, where neighbours may determine its offsets.
+``1 + v a_i^2``. The refit takes the likeliest v, but at most that of the stated error: answers
+that systematic errors drew far off would free themselves of the prior. A prior that equations
+confirm thus keeps their noise out of the answer. The deviations take the largest likely v, as the
+likeliest of few combinations is often near zero by chance. It is at most the stated one, unless
+the likeliest is larger. v is that of one submodel alone, where neighbours may determine its
+offsets.
 
 Offsets are eliminated last: what the other submodels determine of them enters with its own errors.
 Their weak prior counts as equations: what nothing else determines is as uncertain as that.
@@ -149,7 +148,7 @@ def _triangle(fit: SubmodelFit) -> _Triangle:
     )
     rows = np.vstack([one.regularised.R, prior.R])
     basis = column_basis(rows)
-    of_rows, of_prior, others = np.split(basis, [information.n, information.n + n])
+    of_rows, _, others = np.split(basis, [information.n, information.n + n])
     # Of an equation; one if too few are left to estimate it.
     freedom = information.count - float(np.sum(of_rows**2))
     variance = information.squared_residual(fit.x) / freedom if freedom >= 1.0 else 1.0

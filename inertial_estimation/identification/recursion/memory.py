@@ -143,7 +143,7 @@ class SubmodelMemory:
     @property
     def scales_in_refit(self) -> Array:
         """Deviations of friction whose weight is that of a prior as stated, not as shown."""
-        return self.scales * np.sqrt(self.stated_variance / self.prior_variance)
+        return self.scales * float(np.sqrt(self.stated_variance / self.prior_variance))
 
     def offset_scales(self, force: float, moment: float) -> Array:
         """Return one number for each column of an offset."""
@@ -174,7 +174,7 @@ class SubmodelMemory:
     def whitened_columns(self, rows: Array) -> Array:
         """Return rows of parameters, (m, 10 n_links), as rows of their whitened coordinates."""
         by_link = np.einsum('nlj,ljk->nlk', rows.reshape(len(rows), -1, 10), self.maps)
-        return by_link.reshape(len(rows), -1)
+        return np.asarray(by_link.reshape(len(rows), -1))
 
     def whitened(self, evidence: Evidence) -> tuple[Information, Array] | None:
         """Merge equations and products of errors of all kinds, in units of their noise."""
