@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
+from scipy.linalg import block_diag, null_space
 from simulated_arm import efforts_of
 
 from bench.live_robots import equal_parts, smooth_motion, with_readings, wrong_robot
@@ -30,7 +31,12 @@ from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.priors import entropic_model
-from inertial_estimation.identification.recursion.covariance import SHOWN, certainties
+from inertial_estimation.identification.recursion.covariance import (
+    LIKELY,
+    VARIANCES,
+    certainties,
+    prior_variances,
+)
 from inertial_estimation.identification.recursion.innovation import SWAY, Change, InnovationTest
 from inertial_estimation.identification.recursion.memory import OFFSET_SIZES, SubmodelMemory
 from inertial_estimation.identification.recursion.offsets import (
@@ -151,10 +157,9 @@ def assert_minimum(found, rng, size=1e-3):
             full[one.offsets] = offsets[one.own]
             links, extras = one.block.unknowns.split(full)
             # Infinite scales: no prior.
-            pull = entropic_divergence(links, one.prior).sum()
-            pull += 0.5 * np.sum((extras / one.scales) ** 2)
-            total += 0.5 * one.information.squared_residual(full)
-            total += pull / one.prior_variance
+            pull = 0.5 * np.sum((extras / one.scales) ** 2) / one.stated_variance
+            pull += entropic_divergence(links, one.prior).sum() / one.prior_variance
+            total += 0.5 * one.information.squared_residual(full) + pull
         return total
 
     at, offsets = [fit.x for fit in found.fits], found.offsets
@@ -290,22 +295,16 @@ def test_payload_centre_deviation_has_the_correlation_with_mass(rng):
 
 
 def reduced(fit):
-    """Return equations and prior of a submodel, variances of their errors, and of the prior."""
+    """Return equations and prior of a submodel, and variances of their errors."""
     one, information, v = fit.memory, fit.memory.information, fit.memory.prior_variance
-    n, m = information.n, one.block.unknowns.n_inertial
-    prior = entropic_model(one.block.unknowns, one.prior, fit.parameters, one.scales, 1.0 / v)
+    n, m, w = information.n, one.block.unknowns.n_inertial, one.stated_variance
+    scales = one.scales * np.sqrt(w / v)
+    prior = entropic_model(one.block.unknowns, one.prior, fit.parameters, scales, 1.0 / v)
     rows = np.vstack([one.regularised.R, prior.R])
     hat = rows @ pseudo_inverse(rows)
     freedom = information.count - np.trace(hat[:n, :n])
     noise = information.squared_residual(fit.x) / freedom
-    # Twice the divergence, less what noise explains, over that of an exact answer.
-    moved, of_prior = 2.0 * entropic_divergence(fit.parameters, one.prior).sum(), hat[n : n + m]
-    determined = np.eye(m) - of_prior[:, n : n + m]
-    by_noise = noise * v * np.sum(of_prior[:, :n] ** 2)
-    shown = (max(moved - by_noise, 0.0) + SHOWN * one.stated_variance) / (
-        np.trace(determined @ determined) + SHOWN
-    )
-    return rows, np.repeat([noise, shown / v, 1.0 / v], [n, m, n - m]), shown
+    return rows, np.repeat([noise, one.largest_variance / v, 1.0 / w], [n, m, n - m])
 
 
 def pseudo_inverse(rows):
@@ -315,13 +314,14 @@ def pseudo_inverse(rows):
 
 
 def assert_roots_of_dense_inverse(known):
+    for one in known:
+        one.prior_variance, one.largest_variance = 0.01, 0.03
     found = joint_refit(known)
     certain = certainties(found)
     size = len(found.offsets) + sum(one.information.n for one in known)
     first, places, blocks, variances = len(found.offsets), [], [], []
     for fit in found.fits:
-        rows, variance, shown = reduced(fit)
-        assert certain[fit.memory.name].prior_variance == pytest.approx(shown, rel=DENSE)
+        rows, variance = reduced(fit)
         at = first + np.arange(rows.shape[1])
         at[fit.memory.offsets] = fit.memory.own
         blocks.append(np.zeros((len(rows), size)))
@@ -337,6 +337,29 @@ def assert_roots_of_dense_inverse(known):
         sizes = np.sqrt(np.diag(wanted))
         assert root.shape == (len(own), len(own))
         assert np.abs((root @ root.T - wanted) / sizes / sizes[:, None]).max() < DENSE
+
+
+@pytest.mark.parametrize('share', [0.0, 1.0])
+def test_error_of_the_prior_is_the_likeliest(robot, prior, share):
+    samples, _ = log(robot, 6.0)
+    near = robot.parameters + share * (prior - robot.parameters)
+    identifier = RecursiveIdentifier(robot.with_parameters(near), settings(robot))
+    identifier.add(samples)
+    for one in known_of(identifier):
+        rows, n, stated = one.regularised, one.block.unknowns.n_inertial, one.stated_variance
+        # Of combinations without the other unknowns.
+        free = null_space(rows.R[:, n:].T)
+        right = free.T @ (rows.rho - rows.R[:, :n] @ one.prior.reshape(-1))
+        Y = free.T @ rows.R[:, :n] @ block_diag(*one.maps)
+        losses = np.array([
+            np.linalg.slogdet(C)[1] + right @ np.linalg.solve(C, right)
+            for C in (np.eye(len(Y)) + v * Y @ Y.T for v in VARIANCES)
+        ])  # fmt: skip
+        best, found = VARIANCES[np.argmin(losses)], prior_variances(one)
+        most = VARIANCES[losses <= losses.min() + LIKELY].max()
+        assert found.likeliest == pytest.approx(min(best, stated))
+        assert found.largest == pytest.approx(min(most, max(best, stated)))
+        assert found.largest >= found.likeliest
 
 
 def test_roots_are_those_of_one_dense_inverse(robot, prior):
@@ -544,7 +567,7 @@ def test_refit_with_friction_is_the_minimum_with_its_prior(arm):
     sizes = [np.sqrt(np.mean(kinds[f'effort {name}'].y ** 2)) for name in arm.joint_names]
     np.testing.assert_allclose(base.scales, sizes, rtol=DENSE)
     # Larger scales would not show.
-    base.scales = 0.1 * base.scales
+    base.scales, base.prior_variance = 0.1 * base.scales, 0.2 * base.stated_variance
     found = joint_refit(known_of(identifier))
     assert_minimum(found, np.random.default_rng(0), size=3e-5)
 

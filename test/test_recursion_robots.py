@@ -240,7 +240,7 @@ def test_identified_parameters_predict_torques_better():
     course = convergence.identify(log, np.zeros((len(log.robot.ft_sensors), 6)), seed=3)
     # Of ten wrong URDFs and all limbs the median is less than a tenth then, the largest one.
     assert max(course.shares(10.0).values()) < 0.5
-    errors, deviations = course.base[10.0]
+    errors, deviations, _ = course.base[10.0]
     # Those of the wrong URDF are about one.
     assert np.sqrt(np.mean(errors[deviations < convergence.EXCITED] ** 2)) < 0.5
     assert course.covered[10.0] > 0.85

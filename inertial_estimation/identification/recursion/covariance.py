@@ -8,22 +8,22 @@ right-hand sides moves the answer by ``A^+ e``. It has two independent parts, as
 `solvers.curvature`:
 
     equations  each errs by the usual residual of its submodel at the answer, s
-    prior      the truth is as far from it as the answer is where equations determine it: by v of
-               what a divergence of about one allows. Where it is worth w equations, these err
-               together: w v in variance
+    prior      the truth is as far from it as the equations allow: by the largest likely v of what
+               a divergence of about one allows. Where it is worth w equations, these err together:
+               w v in variance
 
 so the covariance is ``A^+ diag(s^2, w v) A^+'``. What equations determine is as certain as their
-number makes it; what only the prior determines is as uncertain as the URDF has proved to be.
+number makes it; what only the prior determines is as uncertain as the URDF may well be.
 
-v is twice the divergence of the answer from the prior, over the combinations that show it. With
-H = B B' the projection onto what equations (1), the prior of the parameters (2) and that of
-friction (3) span, and D = I - H22, an error z of the prior in its whitened coordinates moves the
-answer by D z, the square of which is v tr(D D) on average. Noise adds s^2 / w tr(H21 H12), which
-is subtracted. The next refit takes w = 1 / v (empirical Bayes), but at least that of the stated
-error: answers that systematic errors drew far off would free themselves of the prior.
-
-v is rather too large: friction is not subtracted, as its prior is an upper size and not a standard
-deviation, and D is that of one submodel alone, where neighbours may determine its offsets.
+The variance v of the prior's relative error follows from the equations (empirical Bayes). Without
+offsets and friction these are ``b_i = a_i z_i + e_i`` in the axes of their singular values a_i and
+in units of their noise, with z the whitened error of the prior, so that b_i is normal of variance
+``1 + v a_i^2``. The refit takes the likeliest v, but at most that of the stated error: answers
+that systematic errors drew far off would free themselves of the prior. A prior that equations
+confirm thus keeps their noise out of the answer. The deviations take the largest likely v, as the
+likeliest of few combinations is often near zero by chance. It is at most the stated one, unless
+the likeliest is larger. v is that of one submodel alone, where neighbours may determine its
+offsets.
 
 Offsets are eliminated last: what the other submodels determine of them enters with its own errors.
 Their weak prior counts as equations: what nothing else determines is as uncertain as that.
@@ -53,15 +53,14 @@ from inertial_estimation.identification.row_space import (
     across,
     column_basis,
     determined_by_others,
+    eliminated,
 )
-from inertial_estimation.identification.solvers.divergence import entropic_divergence
 from inertial_estimation.model.base_parameters import BaseParameters
 
-SHOWN = 3.0
-"""
-Combinations that show as much as the stated error of the prior: from fewer, chance makes v a tenth
-of the right one in every twentieth case.
-"""
+VARIANCES = np.geomspace(1e-6, 1e2, 161)
+"""Variances of the relative error of a prior that are compared: from the least that is stated."""
+LIKELY = 1.0
+"""Loss of twice the log-likelihood up to which a variance is likely: one standard deviation."""
 
 
 class BaseValues(NamedTuple):
@@ -84,8 +83,6 @@ class Certainty(NamedTuple):
     """Rows of the parameters, shape (10 n_links, r) [kg, kg m, kg m^2]."""
     offset_root: Array
     """Rows of its offsets, shape (n_own, r) [N, Nm]."""
-    prior_variance: float
-    """Of the relative error of the prior, as far as equations show it."""
 
 
 class _Triangle(NamedTuple):
@@ -99,7 +96,28 @@ class _Triangle(NamedTuple):
     """Upper triangle, shape (n + k, n + k)."""
     E: Array
     """Shape (n + k, n_errors)."""
-    prior_variance: float
+
+
+class PriorVariances(NamedTuple):
+    """Variances of the relative error of a prior that equations show."""
+
+    likeliest: float
+    """At most the stated one."""
+    largest: float
+    """That is likely."""
+
+
+@one_thread()
+def prior_variances(one: SubmodelMemory) -> PriorVariances:
+    """Return the variances of the relative error of the prior that equations show."""
+    stated, left = one.stated_variance, eliminated(one.regularised, one.extras)
+    others = left.rho - left.R @ one.prior.reshape(-1)
+    U, strengths, _ = np.linalg.svd(one.whitened_columns(left.R))
+    variances = 1.0 + VARIANCES[:, None] * strengths**2
+    losses = np.sum(np.log(variances) + (others @ U) ** 2 / variances, axis=1)
+    likeliest = float(VARIANCES[np.argmin(losses)])
+    largest = float(VARIANCES[np.flatnonzero(losses <= losses.min() + LIKELY)[-1]])
+    return PriorVariances(min(likeliest, stated), min(largest, max(likeliest, stated)))
 
 
 @one_thread()
@@ -117,7 +135,7 @@ def certainties(found: JointRefit) -> dict[str, Certainty]:
         right = np.hstack([one.E[: one.n] - V @ errors[one.own], -V @ shared])
         by_errors = np.vstack([solve_triangular(U, right), np.hstack([errors[one.own], shared])])
         root, offset_root = np.split(_compressed(by_errors), [one.n])
-        certain[fit.memory.name] = Certainty(root, offset_root, one.prior_variance)
+        certain[fit.memory.name] = Certainty(root, offset_root)
     return certain
 
 
@@ -125,29 +143,22 @@ def _triangle(fit: SubmodelFit) -> _Triangle:
     """Reduce equations and prior of one submodel."""
     one, information, v = fit.memory, fit.memory.corrected, fit.memory.prior_variance
     n = one.block.unknowns.n_inertial
-    prior = entropic_model(one.block.unknowns, one.prior, fit.parameters, one.scales, 1.0 / v)
+    prior = entropic_model(
+        one.block.unknowns, one.prior, fit.parameters, one.scales_in_refit, 1.0 / v
+    )
     rows = np.vstack([one.regularised.R, prior.R])
     basis = column_basis(rows)
-    of_rows, of_prior, others = np.split(basis, [information.n, information.n + n])
+    of_rows, _, others = np.split(basis, [information.n, information.n + n])
     # Of an equation; one if too few are left to estimate it.
     freedom = information.count - float(np.sum(of_rows**2))
     variance = information.squared_residual(fit.x) / freedom if freedom >= 1.0 else 1.0
-    # Twice the divergence by noise, if the prior is right.
-    noise = variance * v * float(np.sum((of_prior @ of_rows.T) ** 2))
-    moved = 2.0 * float(entropic_divergence(fit.parameters, one.prior).sum())
-    # Inconsistent parameters are never published.
-    shown = v
-    if np.isfinite(moved):
-        seen = float(np.sum((np.eye(n) - of_prior @ of_prior.T) ** 2))
-        stated = SHOWN * one.stated_variance
-        shown = (max(moved - noise, 0.0) + stated) / (seen + SHOWN)
-    variances = [variance, shown / v, 1.0 / v]
+    variances = [variance, one.largest_variance / v, 1.0 / one.stated_variance]
     sizes = np.sqrt(np.repeat(variances, [len(of_rows), n, len(others)]))
     kept = np.concatenate([np.arange(n), one.offsets])
     rest = np.setdiff1d(np.arange(information.n), kept)
     left = across(rows[:, rest], np.hstack([rows[:, kept], np.diag(sizes)]))
     turn, triangle = np.linalg.qr(left[:, : len(kept)])
-    return _Triangle(one.own, n, triangle, turn.T @ left[:, len(kept) :], shown)
+    return _Triangle(one.own, n, triangle, turn.T @ left[:, len(kept) :])
 
 
 def _offset_errors(triangles: Sequence[_Triangle], n: int) -> list[Array]:

@@ -25,6 +25,7 @@ from inertial_estimation.identification.recursion.covariance import (
     BaseValues,
     base_values,
     certainties,
+    prior_variances,
 )
 from inertial_estimation.identification.recursion.innovation import Change, SubmodelIdentifier
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
@@ -317,6 +318,8 @@ class RecursiveIdentifier:
             for one in fitted
             if one.found is not None
         }
+        for memory in ready:
+            memory.prior_variance, memory.largest_variance = prior_variances(memory)
         found = joint_refit(ready, start)
         if found.converged:
             for one, fit in zip(fitted, found.fits, strict=True):
@@ -352,21 +355,14 @@ class RecursiveIdentifier:
         self._used_ns = self.stamp_ns
         refitted = [fit for fit in found.fits if fit.memory.name not in reasons]
         certain = certainties(found)
-        for fit in found.fits if found.converged else ():
-            shown = certain[fit.memory.name].prior_variance
-            fit.memory.prior_variance = min(shown, fit.memory.stated_variance)
         size = max((certain[fit.memory.name].root.shape[1] for fit in refitted), default=0)
         placed = np.zeros((len(self.robot.links), 10, size))
-        offset_roots = {}
         # The prior is consistent where a URDF need not be.
         parameters = self.prior.copy()
         for fit in refitted:
             links, root = list(fit.memory.block.submodel.links), certain[fit.memory.name].root
             parameters[links] = fit.parameters
             placed[links, :, : root.shape[1]] = root.reshape(len(links), 10, -1)
-            rows = np.zeros((fit.memory.n_offsets, size))
-            rows[fit.memory.own, : root.shape[1]] = certain[fit.memory.name].offset_root
-            offset_roots[fit.memory.name] = rows.reshape(-1, 6, size)
 
         def by_sensor(numbers: Array) -> dict[str, Array]:
             """Return the numbers of sensors with equations."""
@@ -386,7 +382,6 @@ class RecursiveIdentifier:
             {one.name: one.prior_residuals for one in self._submodels if one.residuals},
             {one.name: one.residuals for one in self._submodels if one.residuals},
             placed,
-            offset_roots,
         )
 
     def _assessed(self) -> tuple[dict[str, int], dict[str, str]]:

@@ -71,8 +71,10 @@ class SubmodelMemory:
         unknowns, sensors = block.unknowns, settings.equations.offsets
         self.scales: Array = np.full(len(unknowns.extras), np.inf)
         """Standard deviations of the priors of friction and drive inertia, shape (n_extras,)."""
-        self.stated_variance = self.prior_variance = settings.prior_error**2
-        """Of the relative error of the prior, as stated and as equations have shown it."""
+        self.stated_variance = settings.prior_error**2
+        """Of the relative error of the prior."""
+        self.prior_variance = self.largest_variance = self.stated_variance
+        """The likeliest of it, and the largest that is likely, see `covariance`."""
         self.seconds = 0.0
         """Time with equations [s]."""
         self.excited = False
@@ -83,6 +85,8 @@ class SubmodelMemory:
         """Columns of the FT offsets, which neighbours share."""
         self.inner: Indices = np.setdiff1d(np.arange(len(unknowns)), self.offsets)
         """All others."""
+        self.extras: Indices = np.arange(unknowns.n_inertial, len(unknowns))
+        """All but the inertial parameters."""
         self.n_offsets = len(FT_OFFSET) * len(sensors)
         """Number of offsets of all sensors."""
         every = [(sensor, term) for sensor in sensors for term in FT_OFFSET]
@@ -136,6 +140,11 @@ class SubmodelMemory:
         assert self.information is not None
         return Problem.of(self.block.unknowns, self.information, self.prior).fitted_extras()
 
+    @property
+    def scales_in_refit(self) -> Array:
+        """Deviations of friction whose weight is that of a prior as stated, not as shown."""
+        return self.scales * float(np.sqrt(self.stated_variance / self.prior_variance))
+
     def offset_scales(self, force: float, moment: float) -> Array:
         """Return one number for each column of an offset."""
         return np.where(self.own % len(FT_OFFSET) < len(FORCES), force, moment)
@@ -160,10 +169,13 @@ class SubmodelMemory:
     def _squares(self, information: Information) -> Array:
         """Return the squared strengths of equations in whitened parameters, without all else."""
         n = self.block.unknowns.n_inertial
-        left = across(information.R[:, n:], information.R[:, :n])
-        rows = np.einsum('nlj,ljk->nlk', left.reshape(len(left), -1, 10), self.maps)
-        rows = rows.reshape(len(left), n)
+        rows = self.whitened_columns(across(information.R[:, n:], information.R[:, :n]))
         return np.asarray(np.linalg.eigvalsh(rows.T @ rows))
+
+    def whitened_columns(self, rows: Array) -> Array:
+        """Return rows of parameters, (m, 10 n_links), as rows of their whitened coordinates."""
+        by_link = np.einsum('nlj,ljk->nlk', rows.reshape(len(rows), -1, 10), self.maps)
+        return np.asarray(by_link.reshape(len(rows), -1))
 
     def whitened(self, evidence: Evidence) -> tuple[Information, Array] | None:
         """Merge equations and products of errors of all kinds, in units of their noise."""

@@ -12,8 +12,9 @@ damped steps reach it from any consistent parameters. Their number grows as the 
 against the equations, so without a near start it is reached by factors of ten [Nesterov,
 Nemirovskii 1994].
 
-The weight is the inverse of the variance of the prior's relative error: the prior counts as one
-measurement of each direction. It fades where motion gives better ones, and holds the others.
+The weight is the inverse of the variance of the prior's relative error that the equations show:
+the prior counts as one measurement of each direction. It fades where motion gives better ones, and
+holds the others.
 """
 
 from __future__ import annotations
@@ -95,11 +96,6 @@ class Refit:
     """
     Root F of the covariance F F' of the parameters of each submodel, shape (n_links, 10, r); zero
     where it was not refitted.
-    """
-    offset_roots: Mapping[str, Array]
-    """
-    By refitted submodel, rows of its offsets beside those in the same columns, for each sensor of
-    the settings, shape (n_sensors, 6, r): one covariance of both.
     """
 
     @property
@@ -203,7 +199,7 @@ def _part(one: SubmodelMemory) -> _Part:
         information.energy,
         information.count,
         one.prior,
-        extra_scales=one.scales[inner[unknowns.n_inertial :] - unknowns.n_inertial],
+        extra_scales=one.scales_in_refit[inner[unknowns.n_inertial :] - unknowns.n_inertial],
     )
     rows = Coordinates.of(problem, one.maps)
     C = information.R[:, one.offsets] / np.sqrt(problem.count)

@@ -34,7 +34,6 @@ def to_text(identifier: RecursiveIdentifier) -> str:
                 'errors': one.errors.tolist(),
                 'noise': one.noise,
                 'scales': one.scales.tolist(),
-                'prior_variance': one.prior_variance,
                 'seconds': one.seconds,
                 'excited': one.excited,
             }
@@ -84,13 +83,11 @@ def _read(one: SubmodelMemory, saved: Mapping[str, Any]) -> dict[str, Any]:
         _numbers(saved[name], *shape)
         for name, shape in (('R', (n, n)), ('rho', (n,)), ('energy', ()), ('count', ()))
     )
-    variance = min(float(_numbers(saved['prior_variance'])), one.stated_variance)
     return {
         'information': Information(R, rho, float(energy), float(count)),
         'errors': _numbers(saved['errors'], n + 1, n + 1),
         'noise': {str(kind): float(_numbers(value)) for kind, value in saved['noise'].items()},
         'scales': np.array(saved['scales'], dtype=float).reshape(one.scales.shape),
-        'prior_variance': variance,
         'seconds': float(_numbers(saved['seconds'])),
         'excited': bool(saved['excited']),
     }
