@@ -36,8 +36,8 @@ MAX_SECONDS = 600.0
 """Of a log that are looked at [s]."""
 MAX_SAMPLES, SCREENED, MAX_TESTS = 200, 25, 8
 """Instants of the final scores, and of the first ones of corrections of the motion."""
-CORRELATION = 0.3
-"""Time after which errors of the model are independent [s]."""
+CORRELATION, CONTACT_TIME = 0.3, 1.0
+"""Time after which errors of the model are independent, and contacts [s]."""
 FLOORS = {
     'gravity': 1.0, 'force': 0.3, 'moment': 0.03, 'torque': 0.1, 'gyroscope': 0.02,
     'accelerometer': 0.15,
@@ -47,7 +47,8 @@ FLOOR_SHARE, TOUCHED_SHARE = 0.05, 0.2
 """Of the change of the signal that is no fault either, and of a submodel that may be touched."""
 LOAD_SHARE, LEVER = 0.005, 0.1
 """Share of the whole wrench of a submodel that is no fault, and lever of its force [m]."""
-LEVERS = np.repeat([1.0, LEVER], 3)
+JUMP = 30.0
+"""Standard deviation of jumps and drifts of an FT sensor that are faults [N]."""
 DELAYS = (-0.1, -0.05, -0.02, 0.02, 0.05, 0.1)
 """That are tried [s]."""
 MASS_ERROR, COM_ERROR = 0.1, 0.02
@@ -142,16 +143,17 @@ class FaultSearch:
         self.few = self.rows[:: max(1, len(self.rows) // SCREENED)]
         self.null = self._fit(lambda x: x, self.rows)
         self.floors = np.array([self._floor(b) for b in range(len(self.null.equations))])
+        touched = np.array([one.touched for one in self.null.equations], dtype=bool)
         seconds = 1e-9 * float(np.ptp(self.grid.stamp_ns[self.rows]))
-        independent = len(self.rows) if self.still else min(len(self.rows), seconds / CORRELATION)
+        times = np.where(touched, CONTACT_TIME, CORRELATION)
+        independent = np.minimum(len(self.rows), np.where(self.still, np.inf, seconds / times))
         share = np.array([one.mean() for one in self.null.kept])
         each = np.array([one.value.shape[1] for one in self.null.equations])
         used = np.array([b.shape[1] for b in self.null.bases])
         self.weights = np.maximum(independent * share * each - used, 0.0)
         self.weights[~np.isfinite(self.null.squares())] = 0.0
-        self.independent = max(independent, 2.0)
         self.base = self.null.squares()
-        self.each = 0.5 * float(np.log(self.independent))
+        self.each = 0.5 * float(np.log(independent.max(initial=2.0)))
         """Price of one fitted parameter."""
 
     def _floor(self, b: int) -> float:
@@ -236,9 +238,12 @@ class FaultSearch:
         """Yield corrections of FT sensors."""
         F, stamps = self.null.readings, self.grid.stamp_ns[self.rows]
         n, times = len(F), 1e-9 * (stamps - stamps[0])
-        steps = np.linspace(0.0, times[-1], 42)[1:-1]
+        steps, usual = np.linspace(0.0, times[-1], 42)[1:-1], JUMP * np.repeat([1.0, LEVER], 3)
+        ramp = times / max(times[-1], PERIOD)
         for s, sensor in enumerate(self.robot.ft_sensors):
             own = [(b, one) for b, one in enumerate(self.null.equations) if s in one.loads]
+            slopes = {b: one.loads[s] for b, one in own if not one.touched}
+            near = slopes or {b: one.loads[s] for b, one in own}
             for R in TURNS:
                 turned = (F[:, s].reshape(n, 2, 3) @ R.T).reshape(n, 6)
                 text = ', '.join(('-' if r.sum() < 0 else '') + 'xyz'[abs(r).argmax()] for r in R)
@@ -248,28 +253,26 @@ class FaultSearch:
             for what, axes in AXES.items():
                 part = np.zeros((n, 6, 1))
                 part[:, axes, 0] = F[:, s, axes]
-                x, *_ = self.linear({b: one.loads[s] @ part for b, one in own})
-                for unit in UNITS:
-                    if len(x) and 0.7 < 1.0 / (unit + unit * x[0]) < 1.4:
-                        known = F[:, s] + (1.0 / unit - 1.0) * part[..., 0]
-                        squares = self.with_readings({s: known})
-                        yield (sensor.name, f'unit{what}', unit, '1'), 1.0, squares
+                x, squares, _ = self.linear({b: L @ part for b, L in near.items()})
+                if not len(x) or x[0] == -1.0:
+                    continue
+                gain = 1.0 / (1.0 + x[0])
+                if slopes and not what:
+                    yield (sensor.name, 'gain', gain, '1'), self.each, squares
+                for unit in (unit for unit in UNITS if 0.7 < gain / unit < 1.4):
+                    squares = self.with_readings({s: F[:, s] + (1.0 / unit - 1.0) * part[..., 0]})
+                    yield (sensor.name, f'unit{what}', unit, '1'), 1.0, squares
             for delay in () if self.still else DELAYS:
                 shifted = self.grid.ft_readings[self.rows + round(delay / PERIOD), s]
                 squares = self.with_readings({s: shifted})
                 yield (sensor.name, 'delay', delay, 's'), self.each, squares
-            slopes = {b: one.loads[s] for b, one in own if not one.touched}
-            x, squares, _ = self.linear({b: L @ F[:, s, :, None] for b, L in slopes.items()})
-            if len(x) and x[0] != -1.0:
-                yield (sensor.name, 'gain', 1.0 / (1.0 + x[0]), '1'), self.each, squares
-            ramp = ('drift', 6, times), *(('jump', 7, times >= at) for at in steps)
-            for kind, parameters, course in () if self.still else ramp:
-                columns = course[:, None, None] * np.eye(6)
-                x, squares, _ = self.linear({b: L @ columns for b, L in slopes.items()})
-                if len(x):
-                    # A moment counts as a force at the lever.
-                    size = float(np.linalg.norm(x / LEVERS) * np.ptp(course.astype(float)))
-                    yield (sensor.name, kind, size, 'N'), parameters * self.each, squares
+            jumps = ((('jump', self.each), times >= at) for at in steps)
+            for (kind, extra), course in () if self.still else ((('drift', 0.0), ramp), *jumps):
+                columns = {b: L @ (course[:, None, None] * np.eye(6)) for b, L in slopes.items()}
+                x, squares, price = self.linear(columns, sizes=usual)
+                if len(x):  # a moment counts as a force at the lever
+                    size = JUMP * float(np.linalg.norm(x))
+                    yield (sensor.name, kind, size, 'N'), price + extra, squares
         for s, u in combinations(range(F.shape[1]), 2):
             pair = f'{self.robot.ft_sensors[s].name} {self.robot.ft_sensors[u].name}'
             squares = self.with_readings({s: F[:, u], u: F[:, s]})
