@@ -3,7 +3,9 @@
 """
 Count the faults of logs that `find_faults` names first, ``python -m bench.corrupted_logs``.
 
-Half 0 of robots, sensors, seeds and faults was for building, half 1 is for the count alone.
+Half 0 of robots, sensors, seeds and faults was for building, half 1 is for the count alone. A log
+holds a fault if correcting it explains more than three standard deviations beyond usual errors of
+masses and FT matrices, fitted on both sides.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.tool import ToolMotion, fit_tool
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.fault_hypotheses import find_faults, on_grid
+from inertial_estimation.estimation.fault_hypotheses import FaultSearch, find_faults, on_grid
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Level
 from inertial_estimation.logs.open_log import open_log
@@ -45,6 +47,8 @@ TOOL = (
     '<parent joint="wrist"/><force_torque><frame>child</frame>'
     '<measure_direction>child_to_parent</measure_direction></force_torque></sensor></robot>'
 )
+HELD = 4.5
+"""Three standard deviations [nats]."""
 
 
 class Case(NamedTuple):
@@ -249,14 +253,37 @@ def of_messages(half: int, folder: Path) -> Iterator[tuple[str, str, list[str]]]
 
 def effect(case: Case, robot: Robot, samples: SampleBatch) -> float:
     """Return the rms change of torques, without joints of residual moments [Nm]."""
-    found = []
-    for one, wrong in ((case.robot, case.samples), (robot, samples)):
-        x = on_grid(wrong)
-        x = x.take(np.linspace(0, len(x) - 1, 200).round().astype(int))
-        estimate = WrenchEstimator(one, [Contact(frame) for frame in case.contacts]).batch(x)
-        moments = estimate.residuals[..., 3:].reshape(len(x), -1)
+    grids, found = [on_grid(x) for x in (case.samples, samples)], []
+    rows = np.linspace(0, len(grids[0]) - 1, 200).round().astype(int)
+    # A late signal starts later: the same sensors on both sides.
+    before, after = (np.isfinite(x.ft_readings[rows]) for x in grids)
+    rows = rows[(before == after).all(axis=(1, 2))]
+    for one, x in zip((case.robot, robot), grids, strict=True):
+        estimator = WrenchEstimator(one, [Contact(frame) for frame in case.contacts])
+        estimate = estimator.batch(x.take(rows))
+        moments = estimate.residuals[..., 3:].reshape(len(rows), -1)
         found.append(estimate.torques if one.joint_names else moments)
     return float(np.nanmax(np.sqrt(np.nanmean((found[1] - found[0]) ** 2, axis=0))))
+
+
+def information(case: Case, robot: Robot, samples: SampleBatch) -> float:
+    """Return what the right correction gains beside usual errors on both sides [nats]."""
+    searches = [
+        FaultSearch(model, x, x.ft_readings, case.contacts)
+        for model, x in ((robot, samples), (case.robot, case.samples))
+    ]
+    (wrong, right), fits = searches, []
+    right.weights, right.floors = wrong.weights, wrong.floors
+    for one in searches:
+        errors, joint = [*one.usual_errors()], {}
+        for b, equation in enumerate(one.null.equations):
+            shape = equation.value.shape
+            parts = [own.get(b, np.zeros((*shape, len(sizes)))) for own, sizes in errors]
+            joint[b] = np.concatenate(parts, axis=2)
+        sizes = np.concatenate([sizes for _, sizes in errors])
+        fits.append(one.linear(joint, sizes=sizes)[1:])
+    (before, price), (after, other) = fits
+    return wrong.score(after, other - price, before)
 
 
 def main() -> None:
@@ -268,25 +295,26 @@ def main() -> None:
     for half in chosen.half:
         counts = Counter[tuple[str, str]]()
         for log in chosen.log or [*CASES, 'messages']:
-            for subject, kind, size, verdict, names in rows(half, log):
+            for subject, kind, size, held, verdict, names in rows(half, log):
                 kinds = [f'> {limit} Nm' for limit in (0.15, 1.0) if size > limit]
+                kinds += ['> 1.0 Nm and held'] if size > 1.0 and held > HELD else []
                 kinds += [] if size >= 0.0 else ['messages' if subject else 'clean']
                 counts.update((one, verdict) for one in kinds)
-                row = f'{log:18}{subject:30}{kind:12}{size:8.2f} Nm {verdict:7}{names}\n'
-                sys.stdout.write(row)
+                fault = f'{log:18}{subject:30}{kind:12}{size:8.2f} Nm {held:7.0f} nats'
+                sys.stdout.write(f'{fault} {verdict:7}{names}\n')
                 sys.stdout.flush()
         total = (f'{what} {verdict}: {n}' for (what, verdict), n in sorted(counts.items()))
         sys.stdout.write(f'half {half}: {", ".join(total)}\n')
 
 
-def rows(half: int, log: str) -> Iterator[tuple[str, str, float, str, str]]:
-    """Yield subject, kind, effect [Nm], verdict and what was named of each fault of a log."""
+def rows(half: int, log: str) -> Iterator[tuple[str, str, float, float, str, str]]:
+    """Yield subject, kind, effect, information, verdict and what was named of each fault."""
     if log == 'messages':
         with tempfile.TemporaryDirectory() as folder:
             for subject, kind, found in of_messages(half, Path(folder)):
                 right = any(subject in one for one in found)
                 verdict = 'silent' if not found else 'first' if subject and right else 'wrong'
-                yield subject, kind, np.nan, verdict, '; '.join(found)
+                yield subject, kind, np.nan, np.nan, verdict, '; '.join(found)
         return
     case = CASES[log](half)
     clean = ('', 'none', case.robot, case.samples)
@@ -296,8 +324,12 @@ def rows(half: int, log: str) -> Iterator[tuple[str, str, float, str, str]]:
                  for one in named]  # fmt: skip
         verdict = 'silent' if not named else 'first' if right[0] else 'wrong'
         verdict = 'equal' if any(right[1:]) else verdict
-        size = effect(case, robot, samples) if subject else np.nan
-        yield subject, kind, size, verdict, '; '.join(f'{one.subject} {one.what}' for one in named)
+        size, held = np.nan, np.nan
+        if subject:
+            size, held = effect(case, robot, samples), information(case, robot, samples)
+            held = np.inf if kind in ('frozen', 'saturated') else held  # seen in the readings
+        names = '; '.join(f'{one.subject} {one.what}' for one in named)
+        yield subject, kind, size, held, verdict, names
 
 
 if __name__ == '__main__':

@@ -145,7 +145,7 @@ CODES: dict[str, Code] = {
         20.0, 'nats of log likelihood',
         'the one correction that explains most residuals of the log at once; those that explain '
         'as much are named with it; usual errors of masses, centres of mass and FT matrices '
-        'explain less, and no equation contradicts it',
+        'explain less; a contact does not explain it',
     ),
     'momentum': Code(
         _W, 'momentum and wrenches differ by {force:.2f} N and {moment:.3f} Nm in {time:.0f} s of '

@@ -19,15 +19,20 @@ from scipy.signal import savgol_filter
 
 from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.model.link_motions import (
-    Poses,
+    Motion,
     link_motions,
     poses_in_parents,
     poses_in_root,
 )
-from inertial_estimation.model.regressor import free_sides, joint_axis
+from inertial_estimation.model.regressor import (
+    free_sides,
+    joint_axis,
+    net_wrench_regressor,
+    wrench_to_root,
+)
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensor_models import accelerometer, gyroscope
-from inertial_estimation.model.spatial import cross, hat
+from inertial_estimation.model.spatial import wrench_transform
 from inertial_estimation.model.tree import Source, assign_owners
 from inertial_estimation.sample import SampleBatch
 
@@ -109,49 +114,36 @@ def equations(
     touched: links at which a contact may act; grounds: links that hold a submodel.
     """
     poses, n = poses_in_parents(robot, x.positions), len(x)
-    motions, inertias = (
-        link_motions(robot, x, poses, motion_sources(robot)),
-        robot.parameters[:, None],
-    )
-    w, dw, a = (np.array(part) for part in zip(*motions, strict=True))
-    m, mc, inertia = inertias[..., :1], inertias[..., 1:4], _matrix(robot.parameters[:, 4:])
+    motions = link_motions(robot, x, poses, motion_sources(robot))
+    Y = net_wrench_regressor(Motion(*(np.concatenate(part) for part in zip(*motions))))
+    Y, inertias = Y.reshape(-1, n, 6, 10), robot.parameters[:, None, :, None]
     # The net wrench of each link [T 4.9], and its change with its centre of mass.
-    forces = m * a + cross(dw, mc) + cross(w, cross(w, mc))
-    moments = dw @ inertia + cross(w, w @ inertia) + cross(mc, a)
-    W = hat(w)
-    forces = np.concatenate([forces[..., None], m[..., None] * (hat(dw) + W @ W)], axis=3)
-    moments = np.concatenate([moments[..., None], -m[..., None] * hat(a)], axis=3)
+    net = np.concatenate([Y @ inertias, inertias[:, :, :1] * Y[..., 1:4]], axis=3)
     efforts, found = x.efforts, []
     assert efforts is not None
     for s, submodel in enumerate(robot.submodels):
         placed = poses_in_root(robot, submodel, poses)
-        R, p = (np.array(part) for part in zip(*(placed[k] for k in submodel.links)))
-        f, t = (R @ one[list(submodel.links)] for one in (forces, moments))
-        wrenches = np.concatenate([f, t + hat(p) @ f], axis=2)
-        links = dict(zip(submodel.links, wrenches, strict=True))
+        links = {k: wrench_to_root(placed[k], net[k]) for k in submodel.links}
         at: dict[int, int] = {}
         loads: dict[int, Array] = {}
         for f in submodel.sensors:
             sensor = robot.ft_sensors[f]
+            X = np.broadcast_to(wrench_transform(sensor.child_H_sensor), (n, 6, 6))
             if f == submodel.root_sensor:
-                at[f], sign, child = submodel.root, -sensor.direction, placed[submodel.root]
+                at[f], sign = submodel.root, -sensor.direction
             else:
-                at[f], sign, above = sensor.parent, sensor.direction, placed[sensor.parent]
-                child = _joined(above, poses[sensor.child])
-            H = sensor.child_H_sensor
-            loads[f] = sign * _transform(_joined(child, Poses(H[None, :3, :3], H[None, :3, 3])))
+                at[f], sign = sensor.parent, sensor.direction
+                X = wrench_to_root(poses[sensor.child], X)
+            loads[f] = sign * wrench_to_root(placed[at[f]], X)
         ground = grounds.get(s, -1)
         if ground < 0 and loads:
             for kind, axes in (('force', slice(3)), ('moment', slice(3, 6))):
                 own = {k: wrench[:, axes] for k, wrench in links.items()}
                 value = np.sum(list(own.values()), axis=0)[..., 0]
                 slopes = {f: load[:, axes] for f, load in loads.items()}
-                none = np.zeros((n, 3, 0))
-                found.append(
-                    Equation(kind, value, np.zeros((n, 3)), slopes, own, none,
-                             not touched.isdisjoint(submodel.links),
-                             submodel.name)
-                )  # fmt: skip
+                zero, none = np.zeros((n, 3)), np.zeros((n, 3, 0))
+                may = not touched.isdisjoint(submodel.links)
+                found.append(Equation(kind, value, zero, slopes, own, none, may, submodel.name))
         for side in free_sides(robot, submodel, ground):
             measured = efforts[:, side.joint, None]
             if np.isfinite(measured).sum() < 2:
@@ -169,9 +161,8 @@ def equations(
                 effort_rates[:, side.joint],
             ])[:, None]  # fmt: skip
             value = np.sum(list(own.values()), axis=0)[..., 0]
-            found.append(Equation('torque', value, measured, slopes, own, free,
-                                  not touched.isdisjoint(side.links),
-                                  robot.joint_names[side.joint]))  # fmt: skip
+            may, name = not touched.isdisjoint(side.links), robot.joint_names[side.joint]
+            found.append(Equation('torque', value, measured, slopes, own, free, may, name))
     none = np.zeros((n, 3, 0))
     for kind, predicted, readings in zip(
         ('gyroscope', 'accelerometer'), predicted_imus(robot, x),
@@ -232,25 +223,6 @@ def motion_sources(robot: Robot) -> list[int]:
     kinds = [imu.measures for imu in robot.imus]
     best = 'both' if 'both' in kinds else 'accelerometer'
     return [k for k, kind in enumerate(kinds) if kind == best]
-
-
-def _joined(outer: Poses, inner: Poses) -> Poses:
-    """Return the poses of a frame in a frame."""
-    origins = outer.origins + (outer.rotations @ inner.origins[..., None])[..., 0]
-    return Poses(outer.rotations @ inner.rotations, origins)
-
-
-def _transform(pose: Poses) -> Array:
-    """Return the matrices that move wrenches, (n, 6, 6)."""
-    X = np.zeros((len(pose.origins), 6, 6))
-    X[:, :3, :3] = X[:, 3:, 3:] = pose.rotations
-    X[:, 3:, :3] = hat(pose.origins) @ pose.rotations
-    return X
-
-
-def _matrix(inertias: Array) -> Array:
-    """Return matrices of Ixx, Ixy, Iyy, Ixz, Iyz, Izz, (n, 3, 3)."""
-    return inertias[:, [0, 1, 3, 1, 2, 4, 3, 4, 5]].reshape(-1, 3, 3)
 
 
 class Fit:

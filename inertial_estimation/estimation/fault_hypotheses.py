@@ -5,7 +5,8 @@ Name the fault of a log: hypotheses, tested by how well each explains all residu
 
 A hypothesis corrects the log by a few parameters. Its score is the gain in log likelihood of the
 `fault_equations`, with the variance of each equation free, less half the logarithm of the number
-of independent samples for each parameter.
+of independent samples for each parameter. A contact may produce what a fitted parameter does: it
+is judged by the links that no contact touches.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from inertial_estimation.sample import SampleBatch, SensorState
 
 MAX_SECONDS = 600.0
 """Of a log that are looked at [s]."""
-MAX_SAMPLES, SCREENED, MAX_TESTS = 200, 50, 8
+MAX_SAMPLES, SCREENED, MAX_TESTS = 200, 25, 8
 """Instants of the final scores, and of the first ones of corrections of the motion."""
-CORRELATION = 0.3
-"""Time after which errors of the model are independent [s]."""
+CORRELATION, CONTACT_TIME = 0.3, 1.0
+"""Time after which errors of the model are independent, and contacts [s]."""
 FLOORS = {
     'gravity': 1.0, 'force': 0.3, 'moment': 0.03, 'torque': 0.1, 'gyroscope': 0.02,
     'accelerometer': 0.15,
@@ -46,17 +47,20 @@ FLOOR_SHARE, TOUCHED_SHARE = 0.05, 0.2
 """Of the change of the signal that is no fault either, and of a submodel that may be touched."""
 LOAD_SHARE, LEVER = 0.005, 0.1
 """Share of the whole wrench of a submodel that is no fault, and lever of its force [m]."""
+JUMP = 30.0
+"""Standard deviation of jumps and drifts of an FT sensor that are faults [N]."""
 DELAYS = (-0.1, -0.05, -0.02, 0.02, 0.05, 0.1)
 """That are tried [s]."""
-MAX_GAIN = 5.0
 MASS_ERROR, COM_ERROR = 0.1, 0.02
 """Standard deviations of usual errors of a link, of its mass [1] and centre of mass [m]."""
 MATRIX_ERROR = 0.05 * np.outer(np.repeat([1.0, 0.1], 3), np.repeat([1.0, 10.0], 3)).ravel()
 """Those of the matrix of an FT sensor, with a lever of 0.1 m."""
 UNUSUAL = 5.0
 """Errors of the model that are no usual ones [standard deviations]."""
-UNITS, STANDARD = (1e-3, 1.0 / 9.80665, 1e3), 9.80665
-"""Factors of readings in kN, kgf and mN, and standard gravity [m/s^2]."""
+UNITS, STANDARD, DEGREES = (1e-3, 1.0 / 9.80665, 1e3), 9.80665, 180.0 / np.pi
+"""Factors of readings in kN, kgf and mN, standard gravity [m/s^2], and degrees in a radian."""
+AXES = {'': slice(6), ' of force': slice(3), ' of moment': slice(3, 6)}
+"""Whose unit may be another."""
 TURNS = [
     np.eye(3)[list(order)] * np.array(signs)[:, None]
     for order, signs in product(permutations(range(3)), product((1.0, -1.0), repeat=3))
@@ -69,10 +73,10 @@ EPSILON = 0.02
 MIN_SCORE, MIN_EXPLAINED, ALIKE, DONE = 20.0, 0.7, 3.0, 0.8
 """Least score of a fault, least share it explains, lead that decides [nats], share that is all."""
 CLEAR = 10.0
-"""Lead over usual errors of the model, and what a right fault never loses elsewhere [nats]."""
+"""Lead over usual errors of the model [nats]."""
 LIMITS = {
-    'gain': (1.1, np.inf), 'delay': (0.02, np.inf), 'jump': (3.0, np.inf), 'drift': (3.0, np.inf),
-    'offset': (2.0, 45.0), 'turned': (5.0, np.inf), 'bias': (0.2, np.inf),
+    'gain': (1.1, 5.0), 'delay': (0.02, np.inf), 'jump': (5.0, np.inf), 'drift': (5.0, np.inf),
+    'offset': (2.0, 30.0), 'turned': (5.0, np.inf), 'bias': (0.2, np.inf),
 }  # fmt: skip
 """Smaller ones are usual, larger ones fit by chance [1, s, N, N, degrees, degrees, m/s^2]."""
 FROZEN, SATURATED, MIN_KNOWN = 1.0, 0.05, 20
@@ -102,34 +106,31 @@ class Fault(NamedTuple):
         return self.kind if np.isnan(self.size) else f'{self.kind} {self.size:.3g} {self.unit}'
 
 
-class Test(NamedTuple):
-    """The outcome of a hypothesis."""
-
-    subject: str
-    kind: str
-    size: float
-    unit: str
-    price: float
-    """Of its parameters and of the number of its like [nats]."""
-    squares: Array
-    sensor: int = -1
-    """Whose sign it changes."""
+What = tuple[str, str, float, str]
+"""Subject, kind, size and unit of a hypothesis."""
+Test = tuple[What, float, Array]
+"""What, price of the parameters [nats], and the mean squares that are left."""
 
 
 class FaultSearch:
-    """Scores hypotheses on a log."""
+    """Scores hypotheses on a log; arguments as in `find_faults`."""
 
     def __init__(
-        self,
-        robot: Robot,
-        samples: SampleBatch,
-        readings: Array,
-        touched: frozenset[int],
-        grounds: dict[int, int],
+        self, robot: Robot, samples: SampleBatch, readings: Array, touched: Collection[str]
     ) -> None:
-        self.robot, self.touched, self.grounds = robot, touched, grounds
-        self.grid = on_grid(replace(samples, ft_readings=readings))
-        margin = max(round((abs(DELAYS[0]) + 0.01) / PERIOD), 0)
+        held = [frame for frame in (robot.fixed_frame, *touched) if frame][:1]
+        self.robot = robot
+        self.grounds = {robot.submodel_of(frame): robot.frame(frame)[0] for frame in held}
+        self.touched = frozenset(robot.frame(frame)[0] for frame in touched)
+        rates = {name: getattr(samples, name).copy() for name in INERTIAL[:2]}
+        for values in rates.values():  # what no gyroscope measures is neglected
+            values[:, np.isnan(values).all(axis=0)] = 0.0
+        positions = samples.positions.copy()
+        if samples.joint_states is not None:
+            positions[samples.joint_states == SensorState.ASSUMED] = np.nan
+        known = replace(samples, positions=positions, ft_readings=readings, **rates)
+        self.grid = on_grid(known)
+        margin = round((DELAYS[-1] + 0.01) / PERIOD)
         n = len(self.grid)
         self.still = bool(n < 2 or np.diff(self.grid.stamp_ns[:2])[0] > 2e9 * PERIOD)
         # A late effort is no fault: it is filtered more than positions are.
@@ -142,16 +143,17 @@ class FaultSearch:
         self.few = self.rows[:: max(1, len(self.rows) // SCREENED)]
         self.null = self._fit(lambda x: x, self.rows)
         self.floors = np.array([self._floor(b) for b in range(len(self.null.equations))])
+        touched = np.array([one.touched for one in self.null.equations], dtype=bool)
         seconds = 1e-9 * float(np.ptp(self.grid.stamp_ns[self.rows]))
-        independent = len(self.rows) if self.still else min(len(self.rows), seconds / CORRELATION)
+        times = np.where(touched, CONTACT_TIME, CORRELATION)
+        independent = np.minimum(len(self.rows), np.where(self.still, np.inf, seconds / times))
         share = np.array([one.mean() for one in self.null.kept])
         each = np.array([one.value.shape[1] for one in self.null.equations])
         used = np.array([b.shape[1] for b in self.null.bases])
         self.weights = np.maximum(independent * share * each - used, 0.0)
         self.weights[~np.isfinite(self.null.squares())] = 0.0
-        self.independent = max(independent, 2.0)
         self.base = self.null.squares()
-        self.each = 0.5 * float(np.log(self.independent))
+        self.each = 0.5 * float(np.log(independent.max(initial=2.0)))
         """Price of one fitted parameter."""
 
     def _floor(self, b: int) -> float:
@@ -189,7 +191,7 @@ class FaultSearch:
         more = (gains > 0.0) & (before > 0.0)
         shares = np.where(gains > 0.0, 1.0, 0.0)
         shares[more] = 1.0 - after[more] / before[more]
-        return float(np.maximum(gains, 0.0) @ shares / np.abs(gains).sum())
+        return float(np.maximum(gains, 0.0) @ shares / max(np.abs(gains).sum(), 1e-9))
 
     def linear(
         self, columns: dict[int, Array], fit: Fit | None = None, sizes: Array | None = None
@@ -217,12 +219,14 @@ class FaultSearch:
                 squares[b] = mean_square(fit.raw[b] - C @ x)
         return x, squares, price
 
-    def with_readings(self, s: int, readings: Array) -> Array:
-        """Return the mean squares with other readings of an FT sensor (n, 6)."""
-        squares, change = self.base.copy(), readings - self.null.readings[:, s]
+    def with_readings(self, readings: dict[int, Array]) -> Array:
+        """Return the mean squares with other readings of some FT sensors (n, 6)."""
+        squares = self.base.copy()
+        changes = {s: F - self.null.readings[:, s] for s, F in readings.items()}
         for b, one in enumerate(self.null.equations):
-            if s in one.loads and self.weights[b] > 0.0:
-                moved, raw = (one.loads[s] @ change[..., None])[..., 0], self.null.raw[b]
+            parts = [one.loads[s] @ d[..., None] for s, d in changes.items() if s in one.loads]
+            if parts and self.weights[b] > 0.0:
+                moved, raw = np.sum(parts, axis=0)[..., 0], self.null.raw[b]
                 known: Mask = np.logical_and.reduce(np.isfinite(moved), axis=1)
                 left = raw - self.null.free(b, np.where(known[:, None], moved, 0.0))
                 # Where a signal ends, a delayed reading is not known: both on the same rows.
@@ -234,58 +238,45 @@ class FaultSearch:
         """Yield corrections of FT sensors."""
         F, stamps = self.null.readings, self.grid.stamp_ns[self.rows]
         n, times = len(F), 1e-9 * (stamps - stamps[0])
+        steps, usual = np.linspace(0.0, times[-1], 42)[1:-1], JUMP * np.repeat([1.0, LEVER], 3)
+        ramp = times / max(times[-1], PERIOD)
         for s, sensor in enumerate(self.robot.ft_sensors):
-            own = [b for b, one in enumerate(self.null.equations) if s in one.loads]
-            if not any(self.weights[b] > 0.0 for b in own):
-                continue
+            own = [(b, one) for b, one in enumerate(self.null.equations) if s in one.loads]
+            slopes = {b: one.loads[s] for b, one in own if not one.touched}
+            near = slopes or {b: one.loads[s] for b, one in own}
             for R in TURNS:
                 turned = (F[:, s].reshape(n, 2, 3) @ R.T).reshape(n, 6)
                 text = ', '.join(('-' if r.sum() < 0 else '') + 'xyz'[abs(r).argmax()] for r in R)
                 kind = 'sign' if text == '-x, -y, -z' else f'axes ({text})'
                 price = 0.0 if kind == 'sign' else LOG_TURNS
-                sign, squares = s if kind == 'sign' else -1, self.with_readings(s, turned)
-                yield Test(sensor.name, kind, np.nan, '', price, squares, sign)
-            split = np.zeros((n, 6, 2))
-            split[:, :3, 0], split[:, 3:, 1] = F[:, s, :3], F[:, s, 3:]
-            slopes = {b: self.null.equations[b].loads[s] for b in own}
-            for what, columns in (
-                ('', split.sum(axis=2)[..., None]), (' of force', split[..., :1]),
-                (' of moment', split[..., 1:]),
-            ):  # fmt: skip
-                x, squares, _ = self.linear({b: L @ columns for b, L in slopes.items()})
-                gain = 1.0 / (1.0 + x[0]) if len(x) and x[0] != -1.0 else np.nan
-                if not what and 1.0 / MAX_GAIN < gain < MAX_GAIN:
-                    yield Test(sensor.name, 'gain', gain, '1', self.each, squares)
-                for size in (unit for unit in UNITS if 0.7 < gain / unit < 1.4):
-                    readings = F[:, s] + (1.0 / size - 1.0) * columns[..., 0]
-                    squares = self.with_readings(s, readings)
-                    yield Test(sensor.name, f'unit{what}', size, '1', 1.0, squares)
-            if self.still:
-                continue
-            for delay in DELAYS:
+                yield (sensor.name, kind, np.nan, ''), price, self.with_readings({s: turned})
+            for what, axes in AXES.items():
+                part = np.zeros((n, 6, 1))
+                part[:, axes, 0] = F[:, s, axes]
+                x, squares, _ = self.linear({b: L @ part for b, L in near.items()})
+                if not len(x) or x[0] == -1.0:
+                    continue
+                gain = 1.0 / (1.0 + x[0])
+                if slopes and not what:
+                    yield (sensor.name, 'gain', gain, '1'), self.each, squares
+                for unit in (unit for unit in UNITS if 0.7 < gain / unit < 1.4):
+                    squares = self.with_readings({s: F[:, s] + (1.0 / unit - 1.0) * part[..., 0]})
+                    yield (sensor.name, f'unit{what}', unit, '1'), 1.0, squares
+            for delay in () if self.still else DELAYS:
                 shifted = self.grid.ft_readings[self.rows + round(delay / PERIOD), s]
-                squares = self.with_readings(s, shifted)
-                yield Test(sensor.name, 'delay', delay, 's', self.each, squares)
-            # The change of a contact looks the same.
-            if any(self.null.equations[b].touched for b in own):
-                continue
-            ramp = (times - times[0])[:, None, None] * np.eye(6)
-            x, squares, _ = self.linear({b: L @ ramp for b, L in slopes.items()})
-            if len(x):
-                size = float(np.linalg.norm(x[:3]) * np.ptp(times))
-                yield Test(sensor.name, 'drift', size, 'N', 6 * self.each, squares)
-            for at in np.linspace(times[0], times[-1], 42)[1:-1]:
-                step = (times >= at)[:, None, None] * np.eye(6)
-                x, squares, _ = self.linear({b: L @ step for b, L in slopes.items()})
-                if len(x):
-                    size, price = float(np.linalg.norm(x[:3])), 7 * self.each
-                    yield Test(sensor.name, 'jump', size, 'N', price, squares)
-        for s, u in combinations(range(len(self.robot.ft_sensors)), 2):
-            one, other = self.robot.ft_sensors[s].name, self.robot.ft_sensors[u].name
-            readings = F.copy()
-            readings[:, [s, u]] = F[:, [u, s]]
-            squares = Fit(self.null.equations, readings).squares()
-            yield Test(f'{one} {other}', 'exchanged', np.nan, '', self.each, squares)
+                squares = self.with_readings({s: shifted})
+                yield (sensor.name, 'delay', delay, 's'), self.each, squares
+            jumps = ((('jump', self.each), times >= at) for at in steps)
+            for (kind, extra), course in () if self.still else ((('drift', 0.0), ramp), *jumps):
+                columns = {b: L @ (course[:, None, None] * np.eye(6)) for b, L in slopes.items()}
+                x, squares, price = self.linear(columns, sizes=usual)
+                if len(x):  # a moment counts as a force at the lever
+                    size = JUMP * float(np.linalg.norm(x))
+                    yield (sensor.name, kind, size, 'N'), price + extra, squares
+        for s, u in combinations(range(F.shape[1]), 2):
+            pair = f'{self.robot.ft_sensors[s].name} {self.robot.ft_sensors[u].name}'
+            squares = self.with_readings({s: F[:, u], u: F[:, s]})
+            yield (pair, 'exchanged', np.nan, ''), self.each, squares
 
     def link_hypotheses(self) -> Iterator[Test]:
         """Yield other masses of links, beyond their usual errors."""
@@ -293,181 +284,120 @@ class FaultSearch:
             columns = {
                 b: -one.links[k][..., :1]
                 for b, one in enumerate(self.null.equations)
-                if k in one.links
+                if k in one.links and not one.touched
             }
             x, squares, _ = self.linear(columns)
             if len(x) and x[0] > -1.0 and abs(x[0]) > 2.0 * MASS_ERROR:
-                mass = self.robot.parameters[k, 0]
-                yield Test(link.name, 'mass', float(mass * (1.0 + x[0])), 'kg', self.each, squares)
+                mass = float(self.robot.parameters[k, 0] * (1.0 + x[0]))
+                yield (link.name, 'mass', mass, 'kg'), self.each, squares
 
-    def model_errors(self) -> Iterator[tuple[Array, float]]:
-        """Yield gains and prices of usual errors of all masses, and of each FT matrix."""
-        links, F, found = self.robot.links, self.null.readings, []
+    def usual_errors(self) -> Iterator[tuple[dict[int, Array], Array]]:
+        """Yield columns and sizes of usual errors of all masses, and of each FT matrix."""
+        links, F, all_ = self.robot.links, self.null.readings, [*enumerate(self.null.equations)]
         columns = {
             b: np.concatenate([
                 -one.links[k] if k in one.links else np.zeros((*one.value.shape, 4))
                 for k in range(len(links))
             ], axis=2)
-            for b, one in enumerate(self.null.equations) if one.links
+            for b, one in all_ if one.links
         }  # fmt: skip
-        found.append((columns, np.tile([MASS_ERROR, *3 * [COM_ERROR]], len(links))))
-        found += [(self._matrix_columns(s), MATRIX_ERROR) for s in range(F.shape[1])]
-        for columns, sizes in found:
+        yield columns, np.tile([MASS_ERROR, *3 * [COM_ERROR]], len(links))
+        for s in range(F.shape[1]):
+            columns = {
+                b: (one.loads[s][..., None] * F[:, s, None, None]).reshape(*one.value.shape, 36)
+                for b, one in all_ if s in one.loads
+            }  # fmt: skip
+            yield columns, MATRIX_ERROR
+
+    def usual_gains(self) -> Iterator[tuple[Array, float]]:
+        """Yield gains and prices of usual errors."""
+        for columns, sizes in self.usual_errors():
             x, squares, price = self.linear(columns, sizes=sizes)
             if np.abs(x).max(initial=0.0) < UNUSUAL:
                 yield self.gains(squares), price
 
-    def _matrix_columns(self, s: int) -> dict[int, Array]:
-        F = self.null.readings[:, s, None, None]
-        return {
-            b: (one.loads[s][..., None] * F).reshape(*one.value.shape, 36)
-            for b, one in enumerate(self.null.equations) if s in one.loads
-        }  # fmt: skip
-
-    def with_sign(self, s: int) -> tuple[Array, float]:
-        """Return mean squares with the other sign beside matrix errors, and the price of these."""
-        readings = self.null.readings.copy()
-        readings[:, s] *= -1.0
-        fit = Fit(self.null.equations, readings)
-        _, squares, price = self.linear(self._matrix_columns(s), fit, MATRIX_ERROR)
-        return squares, price
-
-    def _late(self, names: Sequence[str], delay: float, k: Any = slice(None)) -> Change:
-        """Return the change to values that were measured later, in columns k."""
-
-        def change(x: SampleBatch) -> SampleBatch:
-            rows = np.round(1e-9 * (x.stamp_ns - self.grid.stamp_ns[0]) / PERIOD).astype(int)
-            arrays = {name: getattr(x, name).copy() for name in names}
-            for name, array in arrays.items():
-                array[:, k] = getattr(self.grid, name)[rows + round(delay / PERIOD)][:, k]
-            return replace(x, **arrays)
-
-        return change
-
-    def motion_changes(self) -> Iterator[tuple[str, str, float, str, float, Change]]:
-        """Yield corrections of joints, IMUs and efforts without free parameters."""
-        m = len(self.robot.joint_names)
-        if m:
-            degrees = 180.0 / np.pi
-            yield 'joint states', 'unit', degrees, '1', 1.0, _of_joints(1.0 / degrees)
+    def changes(self) -> Iterator[tuple[What, float, Change]]:
+        """Yield corrections of IMUs and joints without free parameters."""
         for k, imu in enumerate(self.robot.imus):
-            # With another source of motion, `_starts` finds the turn.
-            known = any(e.kind == 'accelerometer' and e.name == imu.name
-                        for e in self.null.equations)  # fmt: skip
-            for R in (R for R in TURNS if np.linalg.det(R) > 0.0 and not known):
+            M = np.zeros((3, 3))
+            for one in self.null.equations:
+                if one.name == imu.name and one.kind in ('gyroscope', 'accelerometer'):
+                    known = np.isfinite(one.value + one.measured).all(axis=1)
+                    M += one.value[known].T @ one.measured[known] / FLOORS[one.kind] ** 2
+            turns, price = [R for R in TURNS if np.linalg.det(R) > 0.0], LOG_TURNS
+            if M.any():  # another source of motion predicts it
+                U, _, Vt = np.linalg.svd(M)
+                turns, price = [U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt], 3 * self.each
+            for R in turns:
                 angle = float(np.degrees(np.linalg.norm(pin.log3(R))))
-                yield imu.name, 'turned', angle, 'deg', LOG_TURNS, _of_imu(k, R)
-            for kind, unit, factors in (
-                ('sign', np.nan, (-1.0, -1.0)), ('unit', 1.0 / STANDARD, (1.0, STANDARD)),
-                ('unit', 180.0 / np.pi, (np.pi / 180.0, 1.0)),
+                yield (imu.name, 'turned', angle, 'deg'), price, _of_imu(k, R)
+            for kind, unit, price, factors in (
+                ('sign', np.nan, 2.0 * self.each, (-1.0, -1.0)),
+                ('unit', 1.0 / STANDARD, 1.0, (1.0, STANDARD)),
+                ('unit', DEGREES, 1.0, (1.0 / DEGREES, 1.0)),
             ):  # fmt: skip
-                price = 2 * self.each if kind == 'sign' else 1.0
-                yield imu.name, kind, unit, '1', price, _of_imu(k, np.eye(3), factors=factors)
-        if self.still:
-            return
-        for delay in DELAYS:
-            if m:
-                yield 'joint states', 'delay', delay, 's', self.each, self._late(MOTION, delay)
-            for k, imu in enumerate(self.robot.imus):
-                yield imu.name, 'delay', delay, 's', self.each, self._late(INERTIAL, delay, k)
+                scaled = _of_imu(k, np.eye(3), factors=factors)
+                yield (imu.name, kind, unit, '1'), price, scaled
+        q, names = np.nan_to_num(self.grid.positions[self.rows]), self.robot.joint_names
+        if names:
+            yield ('joint states', 'unit', DEGREES, '1'), 1.0, _of_joints(1.0 / DEGREES)
+        for j in np.flatnonzero(np.abs(q).max(axis=0) > EPSILON).tolist():
+            mirror = _of_joints(1.0 - 2.0 * np.eye(len(names))[j])
+            yield (names[j], 'sign', np.nan, ''), 0.0, mirror
+        pairs = [*combinations(np.flatnonzero(np.ptp(q, axis=0) > EPSILON).tolist(), 2)]
+        for i, j in pairs:
+            order = list(range(len(names)))
+            order[i], order[j] = j, i
+            what = f'{names[i]} {names[j]}', 'exchanged', np.nan, ''
+            yield what, float(np.log(len(pairs))), _of_joints(order=order)
 
-    def refined(self, start: Array, change: Callable[[Array], Change]) -> tuple[Array, Fit]:
-        """Fit the parameters of a change by Gauss-Newton steps, from a start."""
-        x, fit = start, self._fit(change(start), self.few)
-        for _ in range(2):
-            moved = [self._fit(change(x + EPSILON * e), self.few) for e in np.eye(len(x))]
-            A, y = np.zeros((len(x), len(x))), np.zeros(len(x))
-            for b, r in enumerate(fit.raw):
-                if self.weights[b] and len(r) and all(len(one.raw[b]) == len(r) for one in moved):
-                    C = np.array([(one.raw[b] - r) / EPSILON for one in moved]).T
-                    size = mean_square(r) + self.floors[b]
-                    weight = self.weights[b] / max(1, len(r)) / size
-                    A, y = A + weight * C.T @ C, y + weight * C.T @ r
-            x = x - np.linalg.lstsq(A, y, rcond=1e-9)[0]
-            fit = self._fit(change(x), self.few)
-        return x, self._fit(change(x), self.rows)
+    def slopes(self, x: Array, change: Callable[[Array], Change], fit: Fit) -> dict[int, Array]:
+        """Return the columns of a fit by the parameters x of a change, with the other sign."""
+        moved = [self._fit(change(x + EPSILON * e), self.few) for e in np.eye(len(x))]
+        return {
+            b: np.stack([(r - one.whole[b]) / EPSILON for one in moved], axis=2)
+            for b, r in enumerate(fit.whole)
+            if not fit.equations[b].touched
+        }
 
     def motion_hypotheses(self) -> Iterator[Test]:
         """Yield corrections of motion: screened on few samples, then on all."""
-        near = self._fit(lambda x: x, self.few)
-        base, m = near.squares(), len(self.robot.joint_names)
-        one, slopes, screened = np.eye(m), [], []
-        for j in range(m):
-            moved = self._fit(_of_joints(1.0, EPSILON * one[j]), self.few)
-            slopes.append({
-                b: (r - near.whole[b]) / EPSILON
-                for b, r in enumerate(moved.whole)
-                if self.weights[b] > 0.0 and not np.array_equal(r, near.whole[b], equal_nan=True)
-            })  # fmt: skip
-            x, squares, _ = self.linear({b: -S[..., None] for b, S in slopes[j].items()}, near)
-            if len(x):
-                screened.append((self.score(squares, self.each, base), j, x))
-        rated: list[tuple[float, Any, float, Change]] = []
-        for change_of in (*self.motion_changes(), *self._signs(slopes, near)):
-            price, change = change_of[4:]
-            squares = self._fit(change, self.few).squares()
-            rated.append((self.score(squares, price, base), change_of[:4], price, change))
-        rated.sort(key=lambda one: -one[0])
-        for _, (subject, kind, size, unit), price, change in rated[:MAX_TESTS]:
-            squares = self._fit(change, self.rows).squares()
-            yield Test(subject, kind, size, unit, price, squares)
-        for _, j, x in sorted(screened, key=lambda one: -one[0])[:3]:
-            found, fit = self.refined(x, partial(_with_offset, one[j]))
-            size = float(np.degrees(-found[0]))
-            yield Test(self.robot.joint_names[j], 'offset', size, 'deg', self.each, fit.squares())
-        for k, imu in enumerate(self.robot.imus):
-            bias, fit = self.refined(np.zeros(3), partial(_of_imu, k, np.eye(3)))
-            size = float(np.linalg.norm(bias))
-            yield Test(imu.name, 'bias', size, 'm/s^2', 3 * self.each, fit.squares())
-            for start in self._starts(k):
-                turn, fit = self.refined(start, partial(_with_turn, k))
-                angle = float(np.degrees(np.linalg.norm(pin.log3(pin.exp3(turn)))))
-                yield Test(imu.name, 'turned', angle, 'deg', 3 * self.each, fit.squares())
-
-    def _signs(
-        self, slopes: Sequence[dict[int, Array]], near: Fit
-    ) -> Iterator[tuple[str, str, float, str, float, Change]]:
-        """Yield changes of sign and exchanges of joints, the likeliest to first order."""
-        q, names, base = self.grid.positions[self.few], self.robot.joint_names, near.squares()
-        moves = np.flatnonzero(np.ptp(np.nan_to_num(q), axis=0) > EPSILON).tolist()
-        away = np.flatnonzero(np.abs(np.nan_to_num(q)).max(axis=0) > EPSILON).tolist()
+        base = self._fit(lambda x: x, self.few).squares()
         rated = []
-        for i, j in [*combinations(moves, 2), *zip(away, away)]:
-            squares = base.copy()
-            steps = {i: -2.0 * q[:, i]} if i == j else {i: q[:, j] - q[:, i], j: q[:, i] - q[:, j]}
-            for b in set().union(*(slopes[k] for k in steps)):
-                step = sum(d[:, None] * slopes[k].get(b, 0.0) for k, d in steps.items())
-                squares[b] = mean_square(near.raw[b] + near.free(b, np.asarray(step)))
-            rated.append((self.score(squares, 0.0, base), i, j))
-        price = float(np.log(max(1, len(moves)) ** 2 / 2))
-        most = 2 * MAX_TESTS if len(rated) > 6 * MAX_TESTS else len(rated)
-        for _, i, j in sorted(rated, reverse=True)[:most]:
-            order = list(range(len(names)))
-            order[i], order[j] = j, i
-            mirror = _of_joints(1.0 - 2.0 * np.eye(len(names))[i])
-            if i == j:
-                yield names[i], 'sign', np.nan, '', 0.0, mirror
-            else:
-                pair, swap = f'{names[i]} {names[j]}', _of_joints(order=order)
-                yield pair, 'exchanged', np.nan, '', price, swap
-
-    def _starts(self, k: int) -> Iterator[Array]:
-        """Yield rotation vectors: none, and the one that fits an IMU to its prediction."""
-        yield np.zeros(3)
-        M = np.zeros((3, 3))
-        for one in self.null.equations:
-            if one.name == self.robot.imus[k].name and one.kind in ('gyroscope', 'accelerometer'):
-                known = np.isfinite(one.value + one.measured).all(axis=1)
-                y, r = one.value[known], one.measured[known]
-                M += y.T @ r / FLOORS[one.kind] ** 2
-        if M.any():
-            U, _, Vt = np.linalg.svd(M)
-            yield pin.log3(U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt)
+        for what, price, change in self.changes():
+            squares = self._fit(change, self.few).squares()
+            rated.append((self.score(squares, price, base), what, price, change))
+        for _, what, price, change in sorted(rated, key=lambda one: -one[0])[:MAX_TESTS]:
+            yield what, price, self._fit(change, self.rows).squares()
+        fitted: list[tuple[str, str, str, Array, Callable[[Array], Change]]] = [
+            (name, 'offset', 'deg', np.zeros(1), partial(_with_offset, unit))
+            for name, unit in zip(self.robot.joint_names, np.eye(len(self.robot.joint_names)))
+        ]
+        for k, imu in enumerate(self.robot.imus):
+            bias = partial(_of_imu, k, np.eye(3))
+            fitted.append((imu.name, 'bias', 'm/s^2', np.zeros(3), bias))
+            fitted.append((imu.name, 'turned', 'deg', np.zeros(3), partial(_with_turn, k)))
+        screened = []
+        for subject, kind, unit, x, change_of in fitted:
+            fit = self._fit(change_of(x), self.few)
+            step, squares, _ = self.linear(self.slopes(x, change_of, fit), fit)
+            if len(step):
+                score = self.score(squares, len(x) * self.each, base)
+                screened.append((score, subject, kind, unit, x + step, change_of))
+        for _, subject, kind, unit, x, change_of in sorted(screened, key=lambda one: -one[0])[:4]:
+            fit = self._fit(change_of(x), self.few)
+            x = x + self.linear(self.slopes(x, change_of, fit), fit)[0]
+            size = float(np.linalg.norm(pin.log3(pin.exp3(x)) if kind == 'turned' else x))
+            size *= DEGREES if unit == 'deg' else 1.0
+            squares = self._fit(change_of(x), self.rows).squares()
+            touched = [one.touched for one in self.null.equations]
+            squares = np.where(touched, self.base, squares)
+            yield (subject, kind, size, unit), len(x) * self.each, squares
 
     def tests(self) -> list[Test]:
         """Return all hypotheses; those of the motion if the others leave something to explain."""
         found = [*self.ft_hypotheses(), *self.link_hypotheses()]
-        best = max((self.score(one.squares, one.price) for one in found), default=0.0)
+        best = max((self.score(squares, price) for _, price, squares in found), default=0.0)
         whole = self.score(np.zeros_like(self.base), 0.0)
         if len(self.robot.ft_sensors) < 2 or best < DONE * whole:
             found += self.motion_hypotheses()
@@ -527,58 +457,24 @@ def find_faults(
         Empty: none explains the residuals, or there is nothing to explain.
 
     """
-    held = [frame for frame in (robot.fixed_frame, *touched) if frame][:1]
-    grounds = {robot.submodel_of(frame): robot.frame(frame)[0] for frame in held}
     early = np.flatnonzero(samples.stamp_ns - samples.stamp_ns[0] < 1e9 * MAX_SECONDS)
     samples, readings = samples.take(early), readings[early]
-    positions = samples.positions.copy()
-    if samples.joint_states is not None:
-        positions[samples.joint_states == SensorState.ASSUMED] = np.nan
-    places = frozenset(robot.frame(frame)[0] for frame in touched)
-    # What no gyroscope measures is neglected.
-    rates = [
-        np.where(np.isnan(one).all(axis=0), 0.0, one)
-        for one in (samples.angular_velocities, samples.angular_accelerations)
-    ]
-    known = replace(
-        samples, positions=positions, angular_velocities=rates[0], angular_accelerations=rates[1]
-    )
     if len(samples) < MIN_KNOWN or not (robot.fixed_frame or motion_sources(robot)):
         return []
-    found = list(_repeated(robot, known, readings))
-    search = FaultSearch(robot, known, readings, places, grounds)
+    found = list(_repeated(robot, samples, readings))
+    search = FaultSearch(robot, samples, readings, touched)
     if not len(search.rows) or search.score(np.zeros_like(search.base), 0.0) < MIN_SCORE:
         return found
-    # The price of one of many.
-    likes = {
-        name: float(np.log(len(names)))
-        for names in (
-            robot.joint_names, robot.link_names, [one.name for one in robot.imus],
-            [one.name for one in robot.ft_sensors],
-        )
-        for name in names
-    }  # fmt: skip
-    rated, rivals = [], None
-    for test in search.tests():
-        gains = search.gains(test.squares)
-        if test.sensor >= 0 and gains[gains < 0.0].sum() < -CLEAR and gains.sum() > MIN_SCORE:
-            # What the matrix errs by, it does with either sign.
-            squares, price = search.with_sign(test.sensor)
-            test = test._replace(squares=squares, price=test.price + price)
-            gains = search.gains(squares)
-        score = float(gains.sum()) - test.price - likes.get(test.subject, 0.0)
-        if score < MIN_SCORE or gains[gains < 0.0].sum() < -CLEAR:
+    rated: list[Fault] = []
+    rivals: list[tuple[Array, float]] | None = None
+    for what, price, squares in search.tests():
+        gains = search.gains(squares)
+        fault = Fault(*what, float(gains.sum() - price), search.explained(gains, squares))
+        if fault.score < MIN_SCORE or fault.explained < MIN_EXPLAINED or not _matters(fault):
             continue
-        explained = search.explained(gains, test.squares)
-        fault = Fault(test.subject, test.kind, test.size, test.unit, score, explained)
-        if rivals is None:
-            rivals = list(search.model_errors())
+        rivals = list(search.usual_gains()) if rivals is None else rivals
         others = (own[gains > 0.0].sum() - price for own, price in rivals)
-        if (
-            explained > MIN_EXPLAINED
-            and score > max(others, default=0.0) + CLEAR
-            and _matters(fault)
-        ):
+        if fault.score > max(others, default=0.0) + CLEAR:
             rated.append(fault)
     rated.sort(key=lambda fault: -fault.score)
     alike = [one for one in rated if one.score > rated[0].score - ALIKE]
