@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from heapq import heappop, heappush
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +46,7 @@ def read_bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Pr
     with BagReader(path) as reader:
         bag = Bag(reader, robot, settings, needs, progress)
         try:
-            log = bag.read_arrays()
+            (log,) = bag.read_arrays()
         except Irregular:
             log = bag.read_messages()
     progress('reading', 1.0)
@@ -62,8 +63,8 @@ class Bag(NamedTuple):
     """FT sensors whose temperature is needed, (n_fts,)."""
     progress: Progress
 
-    def read_arrays(self) -> Log:
-        """Return the log, made of whole streams; raise Irregular if that does not do."""
+    def read_arrays(self, seconds: float = inf) -> Iterator[Log]:
+        """Yield the log in pieces of a length, made of whole streams; Irregular: it cannot be."""
         _, router, topics = self._assembly()
         streams = ArraySamples(self.robot, self.settings, router.sources)
         read, total = 0, sum(topics.values())
@@ -71,7 +72,9 @@ class Bag(NamedTuple):
             streams.add(piece)
             read += sum(len(data) for data, _ in piece.values())
             self.progress('reading', read / max(total, 1))
-        return self._finished(streams.log(), router)
+            if until_ns := streams.due(seconds):
+                yield self._finished(streams.log(until_ns), router)
+        yield self._finished(streams.log(), router)
 
     def read_messages(self) -> Log:
         """Return the log, made of one message after the other, as in the node."""
