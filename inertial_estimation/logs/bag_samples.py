@@ -34,8 +34,14 @@ from inertial_estimation.signals.sources import sources_of
 MESSAGES_PER_TICK = 2000
 
 
-def read_bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progress) -> Log:
-    """Return the samples that the node would have made of messages in time."""
+def read_bag(
+    path: Path, robot: Robot, settings: EstimatorSettings, progress: Progress, seconds: float = inf
+) -> Iterator[Log]:
+    """
+    Yield the samples that the node would have made of messages in time, in pieces of a length.
+
+    Irregular: a later piece needs the messages one after the other.
+    """
     needs = build_calibration(settings, robot).needs_temperature
     for sensor, needed in zip(robot.ft_sensors, needs, strict=True):
         if needed and not settings.ft_of(sensor.name).temperature_topic:
@@ -45,12 +51,16 @@ def read_bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Pr
             )
     with BagReader(path) as reader:
         bag = Bag(reader, robot, settings, needs, progress)
+        has_begun = False
         try:
-            (log,) = bag.read_arrays()
+            for log in bag.read_arrays(seconds):
+                has_begun = True
+                yield log
         except Irregular:
-            log = bag.read_messages()
+            if has_begun:
+                raise
+            yield bag.read_messages()
     progress('reading', 1.0)
-    return log
 
 
 class Bag(NamedTuple):
