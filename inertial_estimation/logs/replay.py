@@ -21,7 +21,6 @@ from inertial_estimation.errors import InertialEstimationError, LogError
 from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.fault_equations import PERIOD
-from inertial_estimation.estimation.fault_hypotheses import MAX_SECONDS
 from inertial_estimation.estimation.internal_wrenches import build_internal_wrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.array_samples import Irregular
@@ -52,9 +51,11 @@ from inertial_estimation.uncertainty.stream_noise import stream_noise
 SAMPLES_OF_A_MEAN = 100
 """Samples whose standard deviations are computed unless a bag is to hold them."""
 SAMPLES_PER_TICK = 50
+FAULT_SECONDS = 120.0
+"""Faults are searched in the pieces that begin earlier than this [s]: they last."""
 MIN_BATCH = 8
 """Samples from which a batch costs less than as many steps."""
-PIECE = 20.0
+PIECE = 10.0
 """Length of the pieces of a log that are worked on at once [s]."""
 
 
@@ -228,7 +229,7 @@ def _in_hindsight(pieces: Iterable[Log]) -> Iterator[Log]:
 def _even(log: Log, start_ns: int) -> list[Log]:
     """Return the samples of a piece that the search for faults looks at."""
     times = log.samples.stamp_ns - start_ns
-    if not len(times) or times[0] > 1e9 * MAX_SECONDS:
+    if times[0] > 1e9 * FAULT_SECONDS:
         return []
     after = np.unique(times // round(1e9 * PERIOD), return_index=True)[1]
     return [log.take(np.unique([*np.maximum(after - 1, 0), *after, len(times) - 1]))]
