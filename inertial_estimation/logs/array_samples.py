@@ -77,10 +77,11 @@ class ArraySamples:
         self._contacts: list[tuple[int, int, str, Array]] = []
         self._touching = ContactStream(robot, settings)
         self._done_ns = self._first_ns = self._last_ns = self._n_samples = 0
-        """Stamp up to which messages are used, first and last instant, and the number of samples."""
+        """Stamp up to which messages are used, first and last instant, number of samples."""
         self._lead = len(robot.joint_names)
-        max_ages = [given.max_age for given in (*fts_used, *imus_used, settings.joint_states)]
-        memory = 2.0 * used.window + used.delay + max(*max_ages, settings.frozen_after)
+        longest = max(settings.joint_states.max_age, settings.frozen_after)
+        longest = max([longest, *(one.max_age for one in (*fts_used, *imus_used))])
+        memory = 2.0 * used.window + used.delay + longest
         self._memory_ns = round(1e9 * memory)
         self._newest_ns = self._newest_joints_ns = 0
         self._late = {source.name: [0, 0] for source in sources[:-1]}

@@ -55,7 +55,7 @@ FAULT_SECONDS = 120.0
 """Faults are searched in the pieces that begin earlier than this [s]: they last."""
 MIN_BATCH = 8
 """Samples from which a batch costs less than as many steps."""
-PIECE = 10.0
+PIECE = 20.0
 """Length of the pieces of a log that are worked on at once [s]."""
 
 
@@ -184,7 +184,7 @@ class _Job(NamedTuple):
             if result.deviations and (rate is None or bag is None):
                 summary.add_deviations(result)
         self.progress('checks', 0.0)
-        record = summary.record(result.recording, offsets, lack) | {
+        record = summary.record(result, lack) | {
             'sensor_residuals': sensor_records(part, find_situations(part)),
             'faults': fault_records(replace(part, recording=Log.joined(even))),
         }
@@ -203,7 +203,8 @@ class _Job(NamedTuple):
         internal = build_internal_wrenches(self.settings, estimator)
         if joints := outputs.internal_wrench_joints:
             wrenches = internal.of(log.samples, estimate, joints)
-            found = replace(found, through=Inside(joints, tuple(internal.frames(joints)), wrenches))
+            frames = tuple(internal.frames(joints))
+            found = replace(found, through=Inside(joints, frames, wrenches))
         if links := outputs.net_wrench_links:
             columns = [self.robot.link_names.index(link) for link in links]
             wrenches = internal.net(log.samples, estimate)[:, columns]

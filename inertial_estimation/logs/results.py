@@ -191,7 +191,7 @@ ARRAYS = tuple(name for name in WrenchEstimate._fields if name != 'contacts')
 
 
 def joined_estimates(
-    estimator: WrenchEstimator, parts: Sequence[WrenchEstimate], order: Indices | slice = slice(None)
+    estimator: WrenchEstimator, parts: Sequence[WrenchEstimate], order: Any = slice(None)
 ) -> WrenchEstimate:
     """Return parts with different contacts as one table, in which contacts come and go."""
     columns = {contact.name: contact for contact in estimator.contacts}

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +17,12 @@ from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.fault_hypotheses import Fault
 from inertial_estimation.estimation.reading_checks import find_impossible
 from inertial_estimation.findings import Finding, few, finding, limit_of
-from inertial_estimation.logs.log import Log
-from inertial_estimation.logs.offsets import Offsets
 from inertial_estimation.logs.results import Replay
 from inertial_estimation.logs.sensor_agreement import (
     GONE,
     MomentumRecords,
     Record,
+    Situation,
     find_situations,
     uninformed_torques,
 )
@@ -39,45 +39,45 @@ QUALITIES = {
 """Of each result that is judged."""
 MIN_SHARE, MAX_GROUPS = 0.01, 4
 """Share and number of the groups of torques without FT sensor that are reported."""
-UNUSABLE = (SensorState.ABSENT, SensorState.STALE, SensorState.INVALID, SensorState.PARTIAL)
+ASSUMED = np.uint8(Quality.ASSUMED)
+UNUSABLE = np.isin(
+    list(SensorState),
+    [SensorState.ABSENT, SensorState.STALE, SensorState.INVALID, SensorState.PARTIAL],
+)
+"""By state."""
 STARTUP = 2.0
 """Streams that come later than this after the first sample are missing [s]."""
 
 
 class Figures:
-    """Number, mean and root mean square of values, (n,) or (n, m), from their sums."""
+    """Number, mean and root mean square of values, from their sums."""
 
     def __init__(self) -> None:
-        self.n, self._sum, self._squares = 0, np.zeros(()), np.zeros(())
+        self.n, self.assumed = 0, False
+        self._sums = np.zeros(2)
 
-    def add(self, values: Array) -> None:
-        """Take values."""
-        self.n += len(values)
-        self._sum = self._sum + values.sum(axis=0)
-        self._squares = self._squares + (values * values).sum(axis=0)
-
-    @property
-    def mean(self) -> Array:
-        """NaN without values."""
-        return self._sum / (self.n or np.nan)
+    def add(self, n: int, sums: Array, *, assumed: bool = False) -> None:
+        """Take the number of some values, and their sum and that of their squares, (2, ...)."""
+        self.n, self.assumed = self.n + n, self.assumed or assumed
+        self._sums = (self._sums.T + sums.T).T
 
     @property
-    def square(self) -> Array:
-        """Mean of the squares."""
-        return self._squares / (self.n or np.nan)
+    def means(self) -> Array:
+        """Mean of the values and of their squares, (2, ...); NaN without values."""
+        return self._sums / (self.n or np.nan)
 
     def record(self) -> Record:
         """Return the figures."""
-        return {
-            'n_samples': self.n, 'mean': self.mean.tolist(), 'rms': np.sqrt(self.square).tolist(),
-        }  # fmt: skip
+        mean, square = self.means
+        return {'n_samples': self.n, 'mean': mean.tolist(), 'rms': np.sqrt(square).tolist()}
 
 
-class Column:
-    """Figures of one column of a result, and of its standard deviations."""
-
-    def __init__(self) -> None:
-        self.figures, self.deviations, self.assumed = Figures(), Figures(), False
+def _sums(values: Array, used: Mask) -> Iterator[tuple[int, Array]]:
+    """Yield number and sums of each column of values (n, k, ...) where used (n, k)."""
+    used = used.reshape(*used.shape, *[1] * (values.ndim - 2))
+    known = np.where(used, values, 0.0)
+    sums = np.stack([known.sum(axis=0), np.einsum('i...,i...->...', known, known)], axis=1)
+    yield from zip(used.reshape(*used.shape[:2]).sum(axis=0).tolist(), sums)
 
 
 class Summary:
@@ -86,14 +86,13 @@ class Summary:
     def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
         self._robot, self._settings = robot, settings
         self._contacts: dict[str, Contact] = {}
-        self._columns: defaultdict[tuple[str, str], Column] = defaultdict(Column)
-        self._compared: defaultdict[str, Figures] = defaultdict(Figures)
-        """Of torques and those that the robot reports: both, their difference and product."""
-        self._inside: defaultdict[tuple[str, str, str], Figures] = defaultdict(Figures)
+        self._figures: defaultdict[tuple[str, ...], Figures] = defaultdict(Figures)
+        """By kind of the result and name."""
         self._free: Mask = np.zeros(len(robot.submodels), dtype=bool)
+        """Submodels that are without a contact of six unknowns at times."""
         self._reported = np.full((2, len(robot.joint_names)), np.nan)
-        """Least and greatest reported torque of each joint."""
-        self.times: list[float] = []
+        """Least and greatest torque that the robot reports of each joint."""
+        self._times: list[float] = []
         """First and last time of each piece [s]."""
         self.start_ns = 0
         """Stamp of the first sample."""
@@ -102,63 +101,55 @@ class Summary:
         """Of joints and sensors after the start: samples, those without value, first state."""
         self._impossible: dict[tuple[str, str], Finding] = {}
         self._momentum = MomentumRecords(robot, settings)
-        self._uninformed: dict[str, Record] = {}
+        self._situations = Counter[tuple[Any, ...]]()
 
     def add(self, part: Replay) -> None:
         """Take a piece."""
-        times, robot, clean = part.times, self._robot, part.clean
-        self.start_ns = self.start_ns or int(part.recording.samples.stamp_ns[0])
-        self.times += [float(times[0]), float(times[-1])]
+        times, samples, clean = part.times, part.recording.samples, part.clean
+        self.start_ns = self.start_ns or int(samples.stamp_ns[0])
+        self._times += [float(times[0]), float(times[-1])]
         self._periods += [float(np.median(np.diff(times)))] if len(times) > 1 else []
-        self._n_samples, self._judged = self._n_samples + len(times), self._judged + part.judged.sum()
+        self._n_samples += len(times)
+        self._judged += int(part.judged.sum())
         self._contacts |= {one.name: one for one in clean.contacts}
         for kind, names, good in self._results(part):
-            results, qualities = getattr(clean, kind), getattr(clean, QUALITIES[kind])
-            for name, rows, values, flags in zip(
-                names, good.T, np.moveaxis(results, 1, 0), qualities.T, strict=True
-            ):
-                column = self._columns[kind, name]
-                column.assumed |= bool((flags[rows] & Quality.ASSUMED).any())
-                column.figures.add(values[rows])
+            assumed = ((getattr(clean, QUALITIES[kind]) & ASSUMED != 0) & good).any(axis=0)
+            sums = _sums(getattr(clean, kind), good)
+            for name, (n, own), is_assumed in zip(names, sums, assumed.tolist(), strict=True):
+                self._figures[kind, name].add(n, own, assumed=is_assumed)
         if part.deviations is not None:
             self.add_deviations(part)
         self._compare(part)
         for kind, found in (('joint', part.through), ('link', part.net)):
-            for k, (name, frame) in enumerate(zip(found.names, found.frames) if found else ()):
-                known = np.isfinite(found.wrenches[:, k]).all(axis=1)
-                self._inside[kind, name, frame].add(found.wrenches[known, k])
-        late = times > self.times[0] + STARTUP + self._settings.filter.window
-        for kind, names, states in (
-            ('joint', robot.joint_names, part.recording.samples.joint_states),
-            ('imu', [imu.name for imu in robot.imus], part.recording.samples.imu_states),
-            ('ft', [sensor.name for sensor in robot.ft_sensors], part.recording.samples.ft_states),
+            if found is not None:
+                sums = _sums(found.wrenches, np.asarray(np.isfinite(found.wrenches).all(axis=2)))
+                for name, frame, (n, own) in zip(found.names, found.frames, sums, strict=True):
+                    self._figures[kind, name, frame].add(n, own)
+        late = times > self._times[0] + STARTUP + self._settings.filter.window
+        for names, kind in (
+            (self._robot.joint_names, 'joint'),
+            ([imu.name for imu in self._robot.imus], 'imu'),
+            ([sensor.name for sensor in self._robot.ft_sensors], 'ft'),
         ):
+            states = getattr(samples, f'{kind}_states')
             for name, own in zip(names, () if states is None else states[late].T, strict=False):
-                lacking = own[np.isin(own, UNUSABLE)]
                 counts = self._lacking.setdefault((kind, name), [0, 0, 0])
-                if len(lacking) and not counts[1]:
-                    counts[2] = int(lacking[0])
-                counts[0] += len(own)
-                counts[1] += len(lacking)
-        for one in find_impossible(robot, part.recording.samples):
+                lacking = own[UNUSABLE[own]]
+                counts[2] = counts[2] or int(max(lacking[:1], default=0))
+                counts[:2] = counts[0] + len(own), counts[1] + len(lacking)
+        for one in find_impossible(self._robot, samples):
             self._impossible.setdefault((one.subject, one.code), one)
         self._momentum.add(part)
-        for group in uninformed_torques(part, find_situations(part)):
-            share = group.pop('sample_share') * len(times)
-            known = self._uninformed.setdefault(str(group), group | {'sample_share': 0.0})
-            known['sample_share'] += share
+        self._situations.update({one[:3]: len(one.rows) for one in find_situations(part)})
 
     def add_deviations(self, part: Replay) -> None:
         """Take the standard deviations of results that are judged."""
         assert part.deviations is not None
         for kind, names, good in self._results(part):
-            for name, rows, values in zip(
-                names, good[part.deviations.rows].T,
-                np.moveaxis(getattr(part.deviations, kind), 1, 0), strict=True,
-            ):  # fmt: skip
-                known = values[rows]
-                known = known[~np.isnan(known).any(axis=tuple(range(1, known.ndim)))]
-                self._columns[kind, name].deviations.add(known)
+            values = getattr(part.deviations, kind)
+            known = ~np.isnan(values).any(axis=tuple(range(2, values.ndim)))
+            for name, (n, own) in zip(names, _sums(values, good[part.deviations.rows] & known)):
+                self._figures[kind, name, 'deviation'].add(n, own)
 
     def _results(self, part: Replay) -> Iterator[tuple[str, Sequence[str], Mask]]:
         """Yield each kind of results, their names, and the samples at which each is judged."""
@@ -196,23 +187,25 @@ class Summary:
             return
         self._reported[0] = np.fmin(self._reported[0], np.fmin.reduce(reported, axis=0))
         self._reported[1] = np.fmax(self._reported[1], np.fmax.reduce(reported, axis=0))
-        quality = part.clean.torque_quality
-        good = part.judged[:, None] & (quality & UNFIT == 0) & np.isfinite(torques + reported)
-        for name, own, other, rows in zip(
-            self._robot.joint_names, torques.T, reported.T, good.T, strict=True
-        ):
-            x, y = own[rows], other[rows]
-            self._compared[name].add(np.stack([x, y, x - y, x * y], axis=1))
+        good = part.judged[:, None] & (part.clean.torque_quality & UNFIT == 0)
+        good &= np.isfinite(torques + reported)
+        both = np.stack([torques, reported, torques - reported, torques * reported], axis=2)
+        for name, (n, own) in zip(self._robot.joint_names, _sums(both, good), strict=True):
+            self._figures['compared', name].add(n, own)
 
-    def record(self, log: Log, offsets: Offsets, lack: str) -> Record:
+    def record(self, replay: Replay, lack: str) -> Record:
         """
         Return all figures: numbers, and lists of records.
 
-        lack: reason that standard deviations are unknown.
+        replay: some samples of it; lack: reason that standard deviations are unknown.
         """
-        robot, statistics = self._robot, log.statistics
+        robot, offsets, log = self._robot, replay.offsets, replay.recording
+        statistics, share = log.statistics, len(replay.times) / self._n_samples
+        found = self._situations.most_common()
+        situations = [Situation._make((*key, np.arange(n))) for key, n in found]
+        uninformed = uninformed_torques(replay, situations)
         fts, imus, joints = (
-            list(_streams(getattr(statistics, kind, {}), log.origin_ns, self.times))
+            list(_streams(getattr(statistics, kind, {}), log.origin_ns, self._times))
             for kind in ('fts', 'imus', 'joints')
         )
         for one in joints:
@@ -222,14 +215,10 @@ class Summary:
             one |= {'name': topic, 'joints': names.split()}
         contacts = self._contacts
         free = [one.name for one, is_free in zip(robot.submodels, self._free) if is_free]
-        uninformed = [
-            one | {'sample_share': one['sample_share'] / self._n_samples}
-            for one in self._uninformed.values()
-        ]
         return {
             'robot': robot.name,
             'n_samples': self._n_samples,
-            'time_range_s': [self.times[0], self.times[-1]],
+            'time_range_s': [self._times[0], self._times[-1]],
             'judged_s': float(self._judged * np.median(self._periods or [0.0])),
             'offset_source': offsets.request.source,
             'offset_support': offsets.support,
@@ -257,36 +246,38 @@ class Summary:
             'deviations_lack': lack,
             **{
                 key: [
-                    {kind: name, 'frame': frame, **figures.record()}
-                    for (of, name, frame), figures in self._inside.items()
-                    if of == kind
+                    {kind: of[1], 'frame': of[2], **figures.record()}
+                    for of, figures in self._figures.items()
+                    if of[0] == kind
                 ]
                 for key, kind in (('through', 'joint'), ('net', 'link'))
             },
             'momentum': self._momentum.records(),
-            'uninformed': sorted(uninformed, key=lambda one: -one['sample_share']),
+            'uninformed': [
+                one | {'sample_share': share * one['sample_share']} for one in uninformed
+            ],
         }  # fmt: skip
 
     def _records(self, kind: str, of: str, names: Iterable[str]) -> Iterator[Record]:
         """Yield the figures of columns of a result."""
         for name in names:
-            column = self._columns[kind, name]
-            deviation = column.deviations.mean
-            if not column.deviations.n:
-                deviation = np.full_like(column.figures.mean, np.nan)
+            figures, deviations = self._figures[kind, name], self._figures[kind, name, 'deviation']
             yield {
                 of: name,
-                'assumed': column.assumed,
-                **column.figures.record(),
-                'standard_deviation': deviation.tolist(),
+                'assumed': figures.assumed,
+                **figures.record(),
+                'standard_deviation': np.broadcast_to(
+                    deviations.means[0], figures.means[0].shape
+                ).tolist(),
             }
 
     def _torques(self) -> Iterator[Record]:
         """Yield each torque, and its error against the one that the robot reports."""
         changes = dict(zip(self._robot.joint_names, self._reported[1] > self._reported[0]))
         for one in self._records('torques', 'joint', self._robot.joint_names):
-            figures = self._compared[one['joint']] if changes[one['joint']] else Figures()
-            mean, square = (np.resize(x, 4) for x in (figures.mean, figures.square))
+            name = one['joint']
+            figures = self._figures['compared', name] if changes[name] else Figures()
+            mean, square = (np.resize(x, 4) for x in figures.means)
             spread = np.prod(np.maximum(square[:2] - mean[:2] ** 2, 0.0))
             with np.errstate(invalid='ignore', divide='ignore'):
                 correlation = (mean[3] - mean[0] * mean[1]) / np.sqrt(spread)
@@ -303,9 +294,9 @@ class Summary:
         robot, gravity = self._robot, float(np.linalg.norm(self._robot.gravity))
         weight = robot.mass * gravity
         for contact in self._contacts.values():
-            figures = self._columns['wrenches', contact.name].figures
+            figures = self._figures['wrenches', contact.name]
             if contact.frame == robot.fixed_frame and weight and figures.n:
-                mean = float(-figures.mean[:3] @ robot.gravity / gravity)
+                mean = float(-figures.means[0, :3] @ robot.gravity / gravity)
                 return {
                     'contact': contact.name,
                     'mean_upward_force_n': mean,

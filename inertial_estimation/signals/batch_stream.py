@@ -232,9 +232,9 @@ def differentiate(
     Return derivatives (n_derivatives, k, m), and where the window is filled (n,).
 
     stamps (n,) [ns], increasing; values (n, m); starts (n,): row of the first sample since the
-    filter was reset; runs (n,): equal intervals before it; window [s]; rows (k,): newest sample of each fit, in order; instants (k,): at
-    which it is evaluated, not later [ns]; derivatives: 0 to 2. NaN: not filled, the instant is not
-    in the window, or a value of it is not finite.
+    filter was reset; runs (n,): of `_regular_runs`; window [s]; rows (k,): newest sample of each
+    fit, in order; instants (k,): at which it is evaluated, not later [ns]; derivatives: 0 to 2.
+    NaN: not filled, the instant is not in the window, or a value of it is not finite.
     """
     n, m = values.shape
     kinds = range(3)[derivatives]
