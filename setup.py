@@ -32,7 +32,7 @@ setup(
     py_modules=['inertial_estimation_nodes'],
     packages=find_packages(include=[package_name, f'{package_name}.*']),
     ext_modules=kernels if compiler and shutil.which(compiler[0]) and has_headers else [],
-    package_data={package_name: ['py.typed']},
+    package_data={package_name: ['py.typed', '*.pyi']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{package_name}']),
         (share, ['package.xml']),

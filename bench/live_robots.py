@@ -38,7 +38,7 @@ from inertial_estimation.simulation.noise import SensorNoise
 from inertial_estimation.simulation.robot import SimulatedRobot
 from inertial_estimation.simulation.scenario import Scenario, standing
 from inertial_estimation.simulation.truth import Snapshot
-from inertial_estimation.uncertainty.stream_noise import stream_noise
+from inertial_estimation.uncertainty.sensor_noise import stream_noise
 
 SECONDS, ONSET = 60.0, 5.0
 """Length of a log, and when the joints begin to move [s]."""

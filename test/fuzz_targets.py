@@ -28,12 +28,12 @@ from inertial_estimation.calibration import calibration_file
 from inertial_estimation.calibration.calibration_file import SensorCalibration
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.identification import parameter_file
 from inertial_estimation.identification.recursion import state
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.settings import recursion_settings
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.table_formats import Layout, Signal
+from inertial_estimation.model import parameter_update
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import is_xml
@@ -107,7 +107,7 @@ def _sealed_target(
     def target(data: bytes) -> object:
         with suppress(ValueError, RecursionError):
             content = json.loads(data)
-            return read(parameter_file.sealed(kind, version, content))
+            return read(parameter_update.sealed(kind, version, content))
         return read(_text(data))
 
     return target, [json.dumps(json.loads(text)['content']).encode(), text.encode()]
@@ -116,9 +116,9 @@ def _sealed_target(
 def parameters_target() -> tuple[Read, list[bytes]]:
     """Inertial parameters in a file."""
     robot = Robot.from_urdf(nested_humanoid_urdf())
-    text = parameter_file.to_text(robot, robot.parameters)
-    read = partial(parameter_file.from_text, robot)
-    return _sealed_target(parameter_file.KIND, parameter_file.VERSION, text, read)
+    text = parameter_update.to_text(robot, robot.parameters)
+    read = partial(parameter_update.from_text, robot)
+    return _sealed_target(parameter_update.KIND, parameter_update.VERSION, text, read)
 
 
 def state_target() -> tuple[Read, list[bytes]]:

@@ -420,7 +420,7 @@ def test_refusal_leaves_files_as_they_were(rng, tmp_path, workshop, capsys):
         (1, '--calibration', workshop, '--ft', 'feet'),
         (2, '--imu', '/imu'),
         (2, '--out', log),
-        (2, '--accelerometer-offset', 'nan', '0', '0'),
+        (2, '--accelerometer-offset', 'inf', '0', '0'),
     ):
         assert call_raw('offset-without-model', log, *more) == code
     assert '--accelerometer-offset' in capsys.readouterr().err

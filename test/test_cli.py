@@ -51,7 +51,9 @@ def test_wrong_call_has_exit_code_2(urdf, capsys):
     # A name that an option gives; a folder that does not exist.
     for option in '--imu', '--contacts':
         assert main(['check', urdf, option, 'heat']) == 2
-    assert main(['excite', '--robot', urdf, '--meshes', f'{urdf}.meshes']) == 2
+    for wrong in ('--meshes', f'{urdf}.meshes'), ('--period', '-1'), ('--time', '0'):
+        assert main(['excite', '--robot', urdf, *wrong]) == 2
+    assert main(['demo', '--duration', '-1']) == 2
     assert 'head' in capsys.readouterr().err
 
 

@@ -28,7 +28,7 @@ from inertial_estimation.config import (
 from inertial_estimation.config.files import load_mapping, load_parameters
 from inertial_estimation.config.settings import IDENTIFIER_NAME
 from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
-from inertial_estimation.identification import parameter_file
+from inertial_estimation.model import parameter_update
 from inertial_estimation.model.urdf import load_text, parse
 
 CONFIG = Path(__file__).parents[1] / 'config'
@@ -189,7 +189,7 @@ def test_odd_files_are_refused(tmp_path, nested_humanoid, case):
         outcome(lambda: parse(load_text(path))),
     ]
     if isinstance(content, str):
-        refusals.append(outcome(parameter_file.from_text, nested_humanoid, content))
+        refusals.append(outcome(parameter_update.from_text, nested_humanoid, content))
     assert all(refusals[1:]) and str(path) in refusals[2]
 
 

@@ -22,6 +22,7 @@ from inertial_estimation.identification.solvers.divergence import ENTROPIC
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import FT_OFFSET, OF_A_JOINT, gain_columns
 from inertial_estimation.logs.fit_findings import fit_findings
+from inertial_estimation.model.ft_calibration import WRENCH_SCALE
 from inertial_estimation.model.inertia import inertia_seen_from, parameters_of, spatial_inertia
 
 # Of sums of squares of some hundred equations, and of eliminations.
@@ -71,22 +72,79 @@ WEIGHT = 4.0
 NEARLY = 1e-3
 
 
-@pytest.fixture(scope='module')
-def shared_scene():
-    """Return a robot and equations of readings with offsets and noise."""
-    rng = np.random.default_rng(1)
+def shared_offsets(seed, samples_of, matrix_error=0.0):
+    """Return a robot and equations of readings with errors of matrices, offsets and noise."""
+    rng = np.random.default_rng(seed)
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     names = tuple(sensor.name for sensor in robot.ft_sensors)
-    samples = SampleBatch.stack([random_sample(robot, rng) for _ in range(60)])
+    samples = samples_of(robot, rng)
     plain, external = EquationBuilder(robot), {}
     for block, rows in zip(plain.blocks, plain.equations(samples), strict=True):
         x = robot.parameters[list(block.submodel.links)].ravel()
         link = robot.link_names[block.submodel.root]
         external[link] = np.stack([rows[c].Y @ x - rows[c].y for c in COMPONENTS], axis=1)
-    noise = NOISE * rng.normal(size=samples.ft_readings.shape)
-    samples = replace(samples, ft_readings=samples.ft_readings + OFFSET + noise)
+    readings = samples.ft_readings
+    loads = (readings - readings.mean(axis=0)) / WRENCH_SCALE
+    E = matrix_error * rng.normal(size=(len(names), 6, 6))
+    errors = OFFSET + WRENCH_SCALE * np.einsum('kab,nkb->nka', E, loads)
+    samples = replace(
+        samples, ft_readings=readings + errors + NOISE * rng.normal(size=loads.shape)
+    )
     builder = EquationBuilder(robot, EquationChoice(offsets=names))
-    return robot, gather(builder, samples, external=external)
+    return robot, gather(builder, samples, matrix_errors=True, external=external)
+
+
+def everywhere(robot, rng):
+    return SampleBatch.stack([random_sample(robot, rng) for _ in range(60)])
+
+
+def near_a_pose(robot, rng):
+    """Return samples of a slow and small motion, in which the load follows the joints."""
+    samples = SampleBatch.stack([random_sample(robot, rng)] * 400)
+    moved = rng.uniform(-1.0, 1.0, samples.positions.shape)
+    slopes = (
+        30.0 * rng.normal(size=(moved.shape[1], *samples.ft_readings.shape[1:])) * WRENCH_SCALE
+    )
+    return replace(
+        samples,
+        positions=samples.positions + 0.3 * moved,
+        ft_readings=samples.ft_readings + np.einsum('nj,jka->nka', moved, slopes),
+    )
+
+
+@pytest.fixture(scope='module')
+def shared_scene():
+    """Return a robot and equations of readings with offsets and noise."""
+    return shared_offsets(1, everywhere)
+
+
+def offset_errors(robot, evidence):
+    """Return errors of all offsets over their deviations."""
+    answers = [block.answer for block in fit(robot, evidence, 'least_squares').blocks]
+    return [
+        abs(value - OFFSET[FT_OFFSET.index(extra.term)]) / deviation
+        for one in answers
+        for extra, value, deviation in zip(
+            one.unknowns.extras, one.extras.values(), one.deviations[one.unknowns.n_inertial :]
+        )
+    ]
+
+
+@pytest.mark.parametrize('matrix_error', [0.0, 0.05])
+def test_errors_of_ft_matrices_count_in_deviations(matrix_error):
+    stated, by_noise = [], []
+    for seed in range(2, 12):
+        robot, evidence = shared_offsets(seed, near_a_pose, matrix_error)
+        stated += offset_errors(robot, evidence)
+        by_noise += offset_errors(robot, [replace(one, matrices={}) for one in evidence])
+    stated, by_noise = np.array(stated), np.array(by_noise)
+    # Normal numbers have 0.95; matrices of few sensors are drawn, so it scatters by 0.05.
+    assert np.mean(stated < 2.0) > 0.85
+    if matrix_error:
+        assert np.mean(by_noise < 2.0) < 0.5
+    else:
+        # Deviations stay near those of noise where there is no other error.
+        assert np.median(by_noise / stated) < 2.0
 
 
 @pytest.mark.parametrize('method', SOLVERS)

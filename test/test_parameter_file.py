@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.parameter_file import from_text, to_text
 from inertial_estimation.model.inertia import check_masses, check_usable
+from inertial_estimation.model.parameter_update import from_text, to_text
 from inertial_estimation.model.robot import Robot
 
 

@@ -33,7 +33,7 @@ from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.uncertainty.deviations import Uncertainty
-from inertial_estimation.uncertainty.stream_noise import stream_noise
+from inertial_estimation.uncertainty.sensor_noise import stream_noise
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DATA = REPOSITORY.parent / 'shared' / 'data'

@@ -3,7 +3,7 @@
 """
 Deviations: against numerical derivatives of the estimator, and estimates with other parameters.
 
-Not covered: filters and many draws (test_stream_noise.py), noise that is not white, errors of
+Not covered: filters and many draws (test_sensor_noise.py), noise that is not white, errors of
 offsets, covariances of parameters (test_recursion.py).
 """
 

@@ -11,9 +11,9 @@ from scipy.signal import butter, filtfilt
 from shared_data import SHARED
 
 from inertial_estimation import Bounds, Robot, SampleBatch, Unknowns, submodel_regressors
-from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term
+from inertial_estimation.identification.unknowns import Extra, Term
 from inertial_estimation.model.base_parameters import BaseParameters
-from inertial_estimation.model.inertia import pseudo_inertia
+from inertial_estimation.model.inertia import INERTIAL, pseudo_inertia
 
 WAM = SHARED / 'data' / 'wam7'
 RATE = 100.0

@@ -30,6 +30,7 @@ from inertial_estimation.calibration.residual_statistics import (
 )
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.findings import Finding, finding, limit_of
+from inertial_estimation.model.ft_calibration import MATRIX_DEVIATION
 
 WEIGHTS = 10.0 ** np.arange(-4.0, 4.01, 0.25)
 """Of the prior, tried by cross-validation [N^2]."""
@@ -43,8 +44,6 @@ OWN_SHARE = 0.5
 """Of a direction, from which the matrix there is the log's and not the prior's."""
 GAP = 0.3
 """Time beside a block that is held out in which nothing is used [s]."""
-PRIOR_DEVIATION = 0.1
-"""Standard deviation of elements of the prior, 1 being the matrix itself."""
 MIN_GAIN = 0.1
 """Smallest singular value of the matrix over the prior."""
 ROUND_OFF, TINY = 1e-12, 1e-300
@@ -302,7 +301,7 @@ def _deviations(
     # An error of the prior stays along the share that the data do not determine.
     kept = (V.T * (1.0 - shares)) @ V
     own = np.sqrt(np.mean((D @ V.T) ** 2 * shares) / max(float(shares.mean()), ROUND_OFF))
-    prior = max(PRIOR_DEVIATION, float(own))
+    prior = max(MATRIX_DEVIATION, float(own))
     # 1 / (size^2 + weight) where the data have a share.
     lengths = np.sqrt(shares / n) / np.where(shares > 0.0, ridge.sizes, 1.0)
     basis = np.column_stack([(w - ridge.mean) @ V.T * lengths, np.full(n, 1.0 / np.sqrt(n))])

@@ -211,7 +211,7 @@ def _read(given: Any, where: str) -> tuple[str, dict[str, SensorCalibration]]:
         found = record(_Content, body, '')
     except InertialEstimationError as error:
         raise ConfigError(f'{where}: {error}') from error
-    return found.robot, found.sensors
+    return found.robot, dict(found.sensors)
 
 
 def require_usable(name: str, sensor: SensorCalibration) -> None:

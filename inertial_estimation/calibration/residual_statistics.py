@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import LogError, ModelError, ShapeError
 from inertial_estimation.findings import Finding, Level, finding
+from inertial_estimation.model.ft_calibration import WRENCH_SCALE
 from inertial_estimation.model.sensors import AXES
 
 Blocks = NDArray[np.intp]
@@ -33,7 +34,7 @@ USUAL_BIAS = 0.2
 """Bias of an accelerometer without calibration: 20 mg in data sheets, deviation [m/s^2]."""
 MIN_CELSIUS, MAX_CELSIUS = -60.0, 150.0
 """Of an FT sensor; rooms have 290 K and more."""
-SCALE = np.repeat([1.0, 0.1], 3)
+SCALE = WRENCH_SCALE
 """Makes moments comparable to forces: a moment over 0.1 m counts as a force, shape (6,)."""
 N_BLOCKS, MIN_BLOCK_SAMPLES = 10, 5
 """Contiguous parts of a log, and samples of each at least."""

@@ -104,8 +104,8 @@ def find_still(
     contradicted = _contradictions(robot, samples, loads.free, MAX_MOMENTUM * weight) & ~felt
     signals = () if moving else _signals(robot, samples, wrenches, weight)
     over = {
-        f'{name} {values[values > limit].max():.3g} (limit {limit:.3g})': values > limit
-        for name, values, limit in signals
+        f'{name} {values[values > limit].max():.3g} {unit} (limit {limit:.3g})': values > limit
+        for name, values, limit, unit in signals
         if (values > limit).any()
     }
     motion = near(np.any([np.zeros(n, dtype=bool), *over.values()], axis=0), stamps, SETTLE_NS)
@@ -125,22 +125,23 @@ def find_still(
 
 def _signals(
     robot: Robot, samples: SampleBatch, wrenches: Array, weight: float
-) -> Iterator[tuple[str, Array, float]]:
-    """Yield what may show a motion: name, values (n,), limit; weight [N]."""
+) -> Iterator[tuple[str, Array, float, str]]:
+    """Yield what may show a motion: name, values (n,), limit, unit; weight [N]."""
     for j, name in enumerate(robot.joint_names):
-        yield f"joint '{name}'", np.abs(samples.velocities[:, j]), MAX_JOINT_VELOCITY
+        speeds = np.abs(samples.velocities[:, j])
+        yield f"velocity of joint '{name}'", speeds, MAX_JOINT_VELOCITY, 'rad/s or m/s'
     for i, imu in enumerate(robot.imus):
         rates = np.linalg.norm(samples.angular_velocities[:, i], axis=1)
-        yield f"turning of IMU '{imu.name}'", rates, MAX_ANGULAR_VELOCITY
+        yield f"turning of IMU '{imu.name}'", rates, MAX_ANGULAR_VELOCITY, 'rad/s'
         lengths = np.linalg.norm(samples.proper_accelerations[:, i], axis=1)
         change = np.abs(lengths - np.linalg.norm(robot.gravity))
-        yield f"acceleration of IMU '{imu.name}'", change, MAX_ACCELERATION
+        yield f"acceleration of IMU '{imu.name}'", change, MAX_ACCELERATION, 'm/s^2'
     spreads = _spreads(wrenches, samples.stamp_ns).reshape(len(samples), -1, 2, 3).max(axis=3)
     limits = np.maximum(MAX_SPREAD * weight, MIN_LIMITS).tolist()
     for k, sensor in enumerate(robot.ft_sensors):
-        for part, kind in enumerate(('force', 'moment')):
+        for part, (kind, unit) in enumerate((('force', 'N'), ('moment', 'Nm'))):
             name = f"{kind} spread of FT sensor '{sensor.name}'"
-            yield name, spreads[:, k, part], limits[part]
+            yield name, spreads[:, k, part], limits[part], unit
 
 
 def _spreads(wrenches: Array, stamp_ns: Stamps) -> Array:

@@ -152,6 +152,8 @@ def _finish_fits(
     results: dict[str, Result] = {}
     for one in found:
         figures = {key: value for key, value in one.fit._asdict().items() if key != 'used'}
+        if 'correction' in figures and np.array_equal(figures['correction'], figures['matrix']):
+            del figures['correction']  # of no former matrix
         figures |= {'samples': int(one.used.sum()), 'assumed': one.assumed}
         figures |= {f'test_{key}': value for key, value in (one.test or {}).items()}
         results[one.name] = Result(one.calibration, figures)

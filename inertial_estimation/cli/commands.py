@@ -5,16 +5,24 @@
 from __future__ import annotations
 
 import argparse
-from math import inf, nan
+from math import inf, isnan, nan
 from pathlib import Path
 from textwrap import fill
 from typing import Any, NamedTuple
+
+
+def number(text: str) -> float:
+    """Read a number; NaN is none."""
+    if isnan(value := float(text)):
+        raise ValueError
+    return value
+
 
 WIDTH = 80
 Option = tuple[Any, ...]
 """Name, metavar and help, and further arguments of argparse."""
 NEEDED, FLAG = {'required': True}, {'action': 'store_true'}
-NUMBER, COUNT = {'type': float}, {'type': int}
+NUMBER, COUNT = {'type': number}, {'type': int}
 NAMES: dict[str, Any] = {'nargs': '+', 'default': []}
 OUTPUT = {'type': Path}
 """Marks files that are written; all others are read."""

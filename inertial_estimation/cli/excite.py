@@ -42,8 +42,10 @@ CONDITION = ('condition', 'complete')
 
 def run(chosen: argparse.Namespace) -> None:
     """Design a motion and write it."""
-    lines = chosen.rate * chosen.period
-    if not 0.0 < lines <= MAX_LINES:
+    for name in ('period', 'rate', 'time'):
+        if not getattr(chosen, name) > 0.0:
+            raise CallError(f'--{name} is {getattr(chosen, name):g}, expected above 0')
+    if (lines := chosen.rate * chosen.period) > MAX_LINES:
         raise CallError(f'--rate gives {lines:g} lines, expected 1 to {MAX_LINES}')
     if missing := [one for one in chosen.meshes if not Path(one).is_dir()]:
         raise CallError(f"--meshes names '{missing[0]}', which is no folder")

@@ -14,10 +14,10 @@ from inertial_estimation.cli.render import records_table, table
 from inertial_estimation.cli.robot_check import usable_joints
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
-from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.logs.identify_settings import chosen
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import excitable, predictability
+from inertial_estimation.model.inertia import INERTIAL
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import ft_specs, parse
 

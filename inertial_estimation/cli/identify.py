@@ -27,7 +27,7 @@ from inertial_estimation.identification.solvers.answer import require_weight
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.logs.identify import RobotIdentification, identify
 from inertial_estimation.logs.identify_settings import IdentifySettings
-from inertial_estimation.logs.identify_summary import extras_yaml, summarize
+from inertial_estimation.logs.identify_summary import extra_values, extras_yaml, summarize
 
 Record = dict[str, Any]
 
@@ -40,7 +40,9 @@ def _center(key: str) -> Callable[[Record], str]:
 CENTER: Columns = {'centre x [m]': _center('mc_x'), 'y': _center('mc_y'), 'z': _center('mc_z')}
 LINKS: Columns = {'link': 'name', 'mass before': 'before', 'mass [kg]': 'm', **CENTER}
 PAYLOADS: Columns = {'payload': 'name', 'mass [kg]': 'm', **CENTER}
-RESIDUALS = ('submodel', 'equations', 'signal', 'before', 'fit', 'validation')
+RESIDUALS = (
+    'submodel', 'equations', 'signal', 'before', 'fit', 'validation_before', 'validation'
+)  # fmt: skip
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -98,7 +100,13 @@ def _overview(found: RobotIdentification, s: Record) -> Iterator[Any]:
         for kind, row in one['rows'].items()
         if not isnan(row['signal'])
     ]
-    yield records_table('\nResiduals, root mean squares', residuals, RESIDUALS)
+    title = '\nResiduals, root mean squares [N, N m]; before: links of the URDF, all else fitted'
+    yield records_table(title, residuals, RESIDUALS)
+    others = [
+        {'unknown': str(extra), 'value': value, 'deviation': deviation, 'unit': unit}
+        for extra, (value, deviation, unit) in extra_values(found).items()
+    ]
+    yield records_table('\nOther unknowns', others)
     yield (
         f'\n{determined} of {possible} combinations of parameters are determined; '
         f'parameters {"consistent" if s["consistent"] else "inconsistent"}\n'

@@ -19,7 +19,7 @@ UNITS = {'n': 'N', 'nm': 'Nm', 's': 's', 'm': 'm', 'rad': 'rad', 'hz': 'Hz', 'kg
 """Units by the last part of a key."""
 MAX_LIST = 4
 """Names in a cell; of more, the first and the last."""
-WIDTH, FULL_WIDTH = 80, 120
+WIDTH, FULL_WIDTH = 80, 140
 COLOURS = ('cyan', 'yellow', 'red')
 """Of findings, by level."""
 
@@ -60,7 +60,10 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
     body = [[cell(value) for value in row] for row in rows]
     for k, column in enumerate(columns):
         numbers = all(_is_number(row[k]) for row in body) and bool(body)
-        drawn.add_column(escape(column), justify='right' if numbers else 'left', overflow='fold')
+        drawn.add_column(
+            escape(column), justify='right' if numbers else 'left', overflow='fold',
+            no_wrap=k == 0 and not numbers,
+        )  # fmt: skip
     for row in body:
         drawn.add_row(*map(escape, row))
     return drawn
@@ -69,12 +72,12 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
 def records_table(
     title: str, records: Iterable[Mapping[str, Any]], columns: Columns | Sequence[str] = ()
 ) -> Any:
-    """Return a table of records, or None without any; default: all keys that have values."""
+    """Return a table of records, or None without any; of columns by key, those with values."""
     records = list(records)
     if not records:
         return None
     if not isinstance(columns, Mapping):
-        keys = columns or [k for k in records[0] if any(cell(one[k]) != '-' for one in records)]
+        keys = [k for k in columns or records[0] if any(cell(one[k]) != '-' for one in records)]
         columns = {heading(key): key for key in keys}
     rows = [
         [record[key] if isinstance(key, str) else key(record) for key in columns.values()]
@@ -89,7 +92,8 @@ def all_tables(data: Mapping[str, Any], title: str = '') -> Iterator[Any]:
         records = value
         if isinstance(value, Mapping) and all(isinstance(one, Mapping) for one in value.values()):
             records = [{'name': name, **one} for name, one in value.items()]
-        if not records or not _is_nested(records):
+        # Findings have lines of their own.
+        if not records or not _is_nested(records) or key == 'findings':
             continue
         name = f'\n{title}: {heading(key)}' if title else f'\n{heading(key).capitalize()}'
         if isinstance(records, Mapping):

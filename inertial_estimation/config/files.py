@@ -1,8 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Files: YAML and JSON read strictly, parameter files of ROS without ROS, files written as a whole.
-"""
+"""YAML and JSON read strictly, parameter files of ROS without ROS, whole files written."""
 
 from __future__ import annotations
 

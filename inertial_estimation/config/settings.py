@@ -52,9 +52,8 @@ class FilterSettings(Group):
         choices=('savitzky_golay', 'quintic', 'kalman'),
     )
     window: float = setting(
-        0.1, 'Window, at least 7 samples, with quintic 9 [s]',
-        range=(1e-3, 10.0),
-    )  # fmt: skip
+        0.1, 'Window, at least 7 samples, with quintic 9 [s]', range=(1e-3, 10.0)
+    )
     delay: float = setting(
         0.0, 'Age of the estimated instant, at most half of the window except with kalman [s]',
         range=(0.0, 5.0),
@@ -271,9 +270,8 @@ class EstimatorSettings(Group):
         choices=('wrench', 'force', 'unilateral', 'friction_cone'),
     )  # fmt: skip
     touch_friction: float = setting(
-        0.0, 'Coefficient of friction of reported contacts, for friction_cone',
-        range=(0.0, 100.0),
-    )  # fmt: skip
+        0.0, 'Coefficient of friction of reported contacts, for friction_cone', range=(0.0, 100.0)
+    )
     contact_timeout: float = setting(
         0.1, 'Time after which a reported contact that is not repeated ends [s]',
         range=(1e-3, 1e3), live=True,

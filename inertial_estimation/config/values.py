@@ -16,7 +16,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
 
 Reader = Callable[[Any, str], Any]
+T = TypeVar('T')
 PLAIN = {str: 'a name', bool: 'true or false', int: 'a whole number', float: 'a number'}
 _hints = cache(lambda kind: get_type_hints(kind, include_extras=True))
 
@@ -48,7 +49,7 @@ def read(kind: Any, value: Any, name: str) -> Any:
         if len(kinds) != len(value):
             raise ConfigError(f"'{name}' is {value!r}, expected {len(kinds)} values")
         return tuple(read(of, one, name) for of, one in zip(kinds, value, strict=True))
-    if is_dataclass(kind):
+    if isinstance(kind, type) and is_dataclass(kind):
         return record(kind, value, name)
     if kind is Path:
         return Path(read(str, value, name))
@@ -60,9 +61,10 @@ def read(kind: Any, value: Any, name: str) -> Any:
     return kind(value)
 
 
-def record(kind: Any, value: Any, name: str, /, **more: Any) -> Any:
+def record(kind: Callable[..., T], value: Any, name: str, /, **more: Any) -> T:
     """Return a dataclass of names and values; `more` are fields that the file does not state."""
-    body, known = _names(value, name), {one.name: one for one in fields(kind)}
+    body = _names(value, name)
+    known = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]
     below = f"below '{name}'" if name else 'of the file'
     for key in body:
         if key not in known or key in more:

@@ -32,7 +32,7 @@ from inertial_estimation.demo.scores import (
     push_goals,
     score_load,
 )
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import CallError, ConfigError
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.simulation.description import icub_urdf
 from inertial_estimation.simulation.scenario import PICK_UP, SCENES, Scenario, carrying
@@ -61,9 +61,9 @@ def run(
 ) -> dict[str, Any]:
     """Run all scenes [s]; return figures and goals, also to `say`."""
     if not SHORTEST <= duration <= LONGEST:
-        raise ConfigError(f'duration {duration:g} s, expected {SHORTEST:g} to {LONGEST:g} s')
+        raise CallError(f'duration {duration:g} s, expected {SHORTEST:g} to {LONGEST:g} s')
     if not 0 <= seed < 2**31:
-        raise ConfigError(f'seed {seed}, expected 0 to {2**31 - 1}')
+        raise CallError(f'seed {seed}, expected 0 to {2**31 - 1}')
     missing = [name for name in ('rclpy', 'mujoco', 'icub_models') if not find_spec(name)]
     if missing:
         raise ConfigError(f"the demo needs {', '.join(missing)}: run 'make demo'")

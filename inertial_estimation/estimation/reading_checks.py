@@ -20,11 +20,10 @@ from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstima
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, Level, finding
-from inertial_estimation.model.joint_limits import limits_of
 from inertial_estimation.model.pinocchio_model import free_floating_model, supports
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import AXES
-from inertial_estimation.model.urdf import parse
+from inertial_estimation.model.urdf import limits_of, parse
 from inertial_estimation.sample import Sample, SampleBatch
 
 PERIOD_NS, COUNT = 50_000_000, 10
@@ -52,7 +51,7 @@ DOUBTFUL = np.uint8(Quality.DOUBTFUL)
 def joint_ranges(robot: Robot) -> Array:
     """Return end stops of the URDF, (2, n_joints) [rad or m]; NaN where a joint has none."""
     tags = {tag.get('name', ''): tag for tag in parse(robot.urdf).findall('joint')}
-    limits = [limits_of(name, tags[name]) for name in robot.joint_names]
+    limits = [limits_of(tags[name]) for name in robot.joint_names]
     ends = np.array([[one.get(key, np.nan) for one in limits] for key in ('lower', 'upper')])
     return np.asarray(np.where(ends[0] < ends[1], ends, np.nan))
 

@@ -19,6 +19,7 @@ from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.equations.builder import Block, EquationBuilder, Observed
 from inertial_estimation.identification.equations.wrenches import EFFORT
 from inertial_estimation.identification.information import Information, absorb
+from inertial_estimation.identification.matrix_errors import matrix_columns
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import Term, gain_columns
@@ -54,6 +55,8 @@ class Evidence:
     """Samples of each kind with one; correlated ones count less in `kinds`."""
     errors: Mapping[str, Array] = field(default_factory=dict)
     """Errors of the state in equations of each kind, [dY dy] of shape (m, n + 1)."""
+    matrices: Mapping[str, Array] = field(default_factory=dict)
+    """Products [Y y M]'M of each kind, see `matrix_covariances`; empty: no unknown offsets."""
 
     def merge(self, other: Evidence) -> Evidence:
         """Return this together with that of another log."""
@@ -66,6 +69,7 @@ class Evidence:
                 kind: np.vstack([one.errors[kind] for one in (self, other) if kind in one.errors])
                 for kind in dict(self.errors) | dict(other.errors)
             },
+            {kind: part + other.matrices[kind] for kind, part in self.matrices.items()},
         )
 
     @property
@@ -107,12 +111,17 @@ def friction_scales(evidence: Evidence, x: Array | None = None) -> Array:
 
 @one_thread()
 def gather(
-    builder: EquationBuilder, observed: SampleBatch | Observed, share: float = 1.0, **known: Any
+    builder: EquationBuilder,
+    observed: SampleBatch | Observed,
+    share: float = 1.0,
+    *,
+    matrix_errors: bool = False,
+    **known: Any,
 ) -> list[Evidence]:
     """
     Reduce the equations of a log; known: see `Observed`.
 
-    share: independent equations over all, from 0 to 1.
+    share: independent equations over all, from 0 to 1; matrix_errors: with `Evidence.matrices`.
     """
     if not 0.0 < share <= 1.0:
         raise InertialEstimationError(f'share is {share!r}, expected above 0 and at most 1')
@@ -125,25 +134,38 @@ def gather(
         for bases in all_bases
     ]
     left_out = [dict.fromkeys(bases, 0) for bases in all_bases]
+    products: list[dict[str, Any]] = [{} for _ in all_bases]
+    loads, names = None, [sensor.name for sensor in builder.robot.ft_sensors]
+    if matrix_errors and builder.choice.offsets:
+        loads = builder.wrenches(observed.samples)
+        there = np.isfinite(loads)
+        total = np.sum(loads, axis=0, where=there)
+        loads = loads - total / np.maximum(there.sum(axis=0), 1)
     for start in range(0, n, SAMPLES_AT_ONCE):
-        blocks = builder.sparse(observed.take(slice(start, start + SAMPLES_AT_ONCE)))
-        for bases, own, left, (_, kinds) in zip(
-            all_bases, triangles, left_out, blocks, strict=True
+        some = slice(start, start + SAMPLES_AT_ONCE)
+        blocks = builder.sparse(observed.take(some))
+        for bases, own, left, sums, (block, kinds) in zip(
+            all_bases, triangles, left_out, products, blocks, strict=True
         ):
             for kind, rows in kinds:
-                system, good = rows.system(bases[kind].independent)
+                base = bases[kind]
+                system, good = rows.system(base.independent)
+                if loads is not None:
+                    M = matrix_columns(rows, block.unknowns, names, loads[some])[:, good].T
+                    parts = base.grouping.T @ (system[:, :-1].T @ M), system[:, -1:].T @ M, M.T @ M
+                    sums[kind] = sums.get(kind, 0.0) + share * np.vstack(parts)
                 own[kind] = absorb(own[kind], system)
                 left[kind] += int(np.sum(~good))
     found = []
-    for block, bases, own, left in zip(
-        builder.blocks, all_bases, triangles, left_out, strict=True
+    for block, bases, own, left, sums in zip(
+        builder.blocks, all_bases, triangles, left_out, products, strict=True
     ):
-        used, parts = {kind: n - lacking for kind, lacking in left.items()}, {}
+        used, reduced = {kind: n - lacking for kind, lacking in left.items()}, {}
         for kind, triangle in own.items():
             system = np.triu(triangle)
             part = Information.of(system[:, :-1] @ bases[kind].grouping, system[:, -1])
-            parts[kind] = replace(part, count=float(used[kind])).forget(share)
-        found.append(Evidence(block, parts, left, used))
+            reduced[kind] = replace(part, count=float(used[kind])).forget(share)
+        found.append(Evidence(block, reduced, left, used, matrices=sums))
     return found
 
 
@@ -154,19 +176,23 @@ class Determined:
     seen: BaseParameters
     """That equations do determine; the others are left to the prior."""
     deviations: Array
-    """Of those by the equations alone, of unit noise, shape (n_seen,) [S 81-83]."""
+    """Of those by the equations, of unit noise, and by FT matrices, shape (n_seen,) [S 81-83]."""
     possible: int
     """Number of combinations that equations of these kinds can determine [S 29-39]."""
     missing: tuple[str, ...]
     """Those that they do not, named by the unknowns that stand for them."""
 
 
-def determined(block: Block, base: BaseParameters, rows: Information) -> Determined:
-    """Return the combinations that some equations determine."""
+def determined(
+    block: Block, base: BaseParameters, rows: Information, by_matrices: Array | float = 0.0
+) -> Determined:
+    """Return the combinations that some equations determine; by_matrices: see `BlockFit`."""
     unseen = RowSpace.of(rows.R[:, base.independent], EXCITED).invisible()
     # In an order that conditions well, the last ones are expressed by the others.
     seen = BaseParameters.of_null_space(unseen, np.arange(base.rank)).within(base)
     lost = [k for k in base.independent.tolist() if k not in set(seen.independent.tolist())]
     variances = RowSpace.of(rows.R[:, seen.independent]).variances()
     missing = tuple(block.unknowns.names[k] for k in lost)
+    if np.ndim(by_matrices):
+        variances = variances + np.sum((seen.grouping @ by_matrices) ** 2, axis=1)
     return Determined(seen, np.sqrt(variances), base.rank, missing)

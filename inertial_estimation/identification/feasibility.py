@@ -46,10 +46,10 @@ from inertial_estimation.identification.solvers.conic import (
     minimise,
 )
 from inertial_estimation.identification.solvers.divergence import components, symmetric
-from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term, Unknowns
+from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters, parse_combination
 from inertial_estimation.model.identifiable import null_space
-from inertial_estimation.model.inertia import pseudo_inertia, spatial_inertia
+from inertial_estimation.model.inertia import INERTIAL, pseudo_inertia, spatial_inertia
 from inertial_estimation.model.robot import Robot
 
 MARGIN = 1e-6

@@ -34,6 +34,7 @@ from inertial_estimation.identification.drive_gains import (
 )
 from inertial_estimation.identification.evidence import Evidence, friction_scales
 from inertial_estimation.identification.information import Information, weighted_sum
+from inertial_estimation.identification.matrix_errors import MatrixEquations, matrix_covariances
 from inertial_estimation.identification.noise import (
     NoiseLevels,
     UndeterminedNoiseError,
@@ -99,6 +100,8 @@ class BlockFit:
     """Bounds that hold the answer, and their values; NaN: an ellipsoid."""
     links_seen: list[bool]
     """Links on which some equation depends, as none does on a base at rest."""
+    by_matrices: Array | float = 0.0
+    """Root of the covariance of the answer by errors of FT matrices, shape (n_unknowns, 36 k)."""
 
     @property
     def name(self) -> str:
@@ -206,6 +209,18 @@ def fit(
             for task, other in zip(blocks, others, strict=True):
                 if other is not None:
                     blocks[task] = task.fit(other)
+        # Equations with gains are linearised, and so not those of the products.
+        if with_offsets := [
+            task
+            for task in blocks
+            if task.evidence.matrices and not len(gain_columns(task.unknowns))
+        ]:
+            roots = matrix_covariances([one.with_matrices(blocks[one]) for one in with_offsets])
+            for task, root in zip(with_offsets, roots, strict=True):
+                found = blocks[task]
+                both = np.hypot(found.answer.deviations, np.linalg.norm(root, axis=1))
+                answer = replace(found.answer, deviations=both)
+                blocks[task] = replace(found, answer=answer, by_matrices=root)
     return RobotFit(robot, prior, changed, tuple(blocks.values()), undetermined)
 
 
@@ -270,6 +285,17 @@ class _Task:
             friction_scales(self.evidence, found.answer.x), self.options['weight'] * rows.count,
         )  # fmt: skip
         return rows.merge(model)
+
+    def with_matrices(self, found: BlockFit) -> MatrixEquations:
+        """Return its equations with those of errors of matrices, about an answer."""
+        products = [
+            self.evidence.matrices[kind] / level**2
+            for kind, level in found.noise.deviations.items()
+        ]
+        return MatrixEquations(
+            self.unknowns, np.sum(products, axis=0), found.noise.information,
+            self.with_prior(found), found.answer.x,
+        )  # fmt: skip
 
     def _search(self, others: Information | None) -> tuple[NoiseLevels, Identification, Array]:
         """Return noise, answer, and the prior parameters with all else fitted."""

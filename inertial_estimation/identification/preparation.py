@@ -208,7 +208,8 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
     ]
     if not found:
         raise LogError(
-            f'no part without a gap of {how.largest_gap:g} s is longer than {shortest:.2g} s'
+            f'a low pass needs more than {shortest:.2g} s without a gap of {how.largest_gap:g} s, '
+            f'of which the log has {max(t[stop - 1] - t[start] for start, stop in spans):.2g} s'
         )
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in found])

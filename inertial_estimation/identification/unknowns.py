@@ -13,10 +13,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.errors import ModelError
-
-INERTIAL = ('m', 'mc_x', 'mc_y', 'mc_z', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
-"""Inertial parameters of a link about its origin in its axes [kg, kg m, kg m^2]."""
-INERTIAL_UNITS = ('kg', *('kg m',) * 3, *('kg m^2',) * 6)
+from inertial_estimation.model.inertia import INERTIAL
 
 
 class Term(str, Enum):

@@ -1,3 +1,3 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Bags and tables; their messages become samples in signals/, as those of a node do."""
+"""Logs: bag_samples.py and table_formats.py make samples of them; replay and identification."""

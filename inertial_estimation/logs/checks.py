@@ -23,9 +23,8 @@ from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.preparation import Preparation
 from inertial_estimation.logs.bag import runs
-from inertial_estimation.model.joint_limits import limits_of
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.urdf import parse
+from inertial_estimation.model.urdf import limits_of, parse
 from inertial_estimation.sample import SampleBatch
 
 KINDS = 'position', 'velocity', 'effort', 'wrench'
@@ -136,7 +135,7 @@ def urdf_limits(robot: Robot, samples: SampleBatch, torques: Collection[str]) ->
     """
     tags = {tag.get('name', ''): tag for tag in parse(robot.urdf).findall('joint')}
     for one in signals(robot, samples, torques, ('position', 'velocity', 'effort')):
-        limits = limits_of(one.subject, tags[one.subject])
+        limits = limits_of(tags[one.subject])
         values = one.values[np.isfinite(one.values)]
         if not len(values):
             continue

@@ -22,7 +22,12 @@ from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.solvers.mass_points import METHOD, PointGrid, link_grids
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.logs.checks import MIN_MOTION
-from inertial_estimation.logs.fit_findings import contradictions, fit_findings, predictions
+from inertial_estimation.logs.fit_findings import (
+    MIN_MASS_SHARE,
+    contradictions,
+    fit_findings,
+    predictions,
+)
 from inertial_estimation.logs.identify_settings import (
     IdentifySettings,
     ShapeSettings,
@@ -183,13 +188,20 @@ def identify(
     chosen = {**(options or {}), **({'grids': points} if points else {})}
     found = fit(reader.robot, merged(seen), method, chosen, bounds)
     judged = [*fit_findings(found)]
-    raise_errors(judged)
+    try:
+        raise_errors(judged)
+    except LogError as error:
+        if settings.node is None or builder.choice.offsets or not reader.robot.ft_sensors:
+            raise
+        raise LogError(f"{error}; or FT offsets that 'rows.offsets' does not name") from error
     possible = {
         block.submodel.name: base
         for block, (base, _) in zip(builder.blocks, builder.bases, strict=True)
     }
     known = {
-        block.name: determined(block.evidence.block, possible[block.name], block.information)
+        block.name: determined(
+            block.evidence.block, possible[block.name], block.information, block.by_matrices
+        )
         for block in found.blocks
     }
     unseen = reduction.reduced(tested)
@@ -261,8 +273,9 @@ def _lighter_links(found: RobotFit) -> Iterator[Finding]:
     """Yield links of which the URDF keeps a share only, as they are fixed to a lighter one."""
     shares = lightened(found.robot, found.described) if found.consistent else {}
     for name, share in shares.items():
-        what = f'mass and inertia are scaled to {share:.0%} in the exported URDF'
-        yield finding('inertia', name, level=Level.INFO, what=what)
+        what = f'mass and inertia are scaled to {share:.2g} in the exported URDF'
+        level = Level.INFO if share > MIN_MASS_SHARE else Level.WARNING
+        yield finding('inertia', name, level=level, what=what)
 
 
 def _still_joints(seen: Sequence[Reduced], robot: Robot) -> Iterator[Finding]:

@@ -92,11 +92,6 @@ class _Ellipsoid:
     semi_axes: Vector
 
 
-def _box(value: Any, name: str) -> Box:
-    corners: Array = numbers((2, 3))(value, name)
-    return Box.around(corners)
-
-
 def _robot(value: Any, name: str) -> dict[str, Any]:
     """Read arguments of `Robot.from_urdf`, which checks their values."""
     found: dict[str, Any] = read(Mapping[str, Any], value, name)
@@ -111,6 +106,7 @@ def _payloads(value: Any, name: str) -> tuple[LoggedPayload, ...]:
     return tuple(record(LoggedPayload, v, f'{name}.{k}', name=k) for k, v in found.items())
 
 
+BoxOfCorners = Annotated[Box, lambda value, name: Box.around(numbers((2, 3))(value, name))]
 Interval = Annotated[Array, _ordered(2)]
 Corners = Annotated[Array, _ordered(2, 3)]
 Ellipsoid = Annotated[Array, _ellipsoid]
@@ -182,7 +178,7 @@ class ShapeSettings:
     """Places where the links of `mass_points` may have their mass."""
 
     mesh_folders: tuple[Path, ...] = ()
-    boxes: Mapping[str, Annotated[Box, _box]] = field(default_factory=dict)
+    boxes: Mapping[str, BoxOfCorners] = field(default_factory=dict)
     """By link, for those without geometry."""
     points: int = PER_AXIS
 
@@ -214,8 +210,7 @@ class IdentifySettings:
         if is_parameter_file(entries) and not {'log', 'parameters'}.intersection(entries):
             return cls(parameters=path)
         try:
-            found: IdentifySettings = record(cls, entries, '')
-            return found._in_folder(path.parent)
+            return record(cls, entries, '')._in_folder(path.parent)
         except (ConfigError, NameNotFound) as error:
             raise ConfigError(f'{path}: {error}') from error
 

@@ -76,12 +76,9 @@ def read_known(value: Any, name: str) -> ConstantWrench | WrenchTopic:
     """Read a constant, or a topic of a bag."""
     if not isinstance(value, Mapping):
         value = {'topic' if isinstance(value, str) else 'wrench': value}
-    found: ConstantWrench | WrenchTopic = (
-        record(ConstantWrench, value, name, name=name)
-        if 'wrench' in value
-        else record(WrenchTopic, value, name, name=name, kind='wrench')
-    )
-    return found
+    if 'wrench' in value:
+        return record(ConstantWrench, value, name, name=name)
+    return record(WrenchTopic, value, name, name=name, kind='wrench')
 
 
 def check_known(robot: Robot, known: Iterable[KnownWrench], contacts: Iterable[str]) -> None:

@@ -77,9 +77,9 @@ class LogSlice:
             numbers = [float(start.strip() or 0.0), float(stop.strip() or np.inf)]
         except ValueError:
             numbers = [np.nan, np.nan]
-        if not (mark and colon) or Path(text).exists():
+        if not mark or Path(text).exists() or not (colon or Path(path).exists()):
             return cls(Path(text))
-        if not 0.0 <= numbers[0] < numbers[1]:
+        if not (colon and 0.0 <= numbers[0] < numbers[1]):
             raise CallError(
                 f"'{text}' names no part of a log, expected LOG@FROM:TO, FROM before TO"
             )

@@ -114,12 +114,10 @@ def compute_offsets(
         )
     part = recording.within(request.time_range).thinned(MAX_SAMPLES)
     samples = part.without_frozen()
-    n_fts = len(robot.ft_sensors)
-    none, every = np.zeros(n_fts, dtype=bool), np.ones(n_fts, dtype=bool)
-    fit = OffsetFit(calibration.offsets, np.empty(0), 0, 0, none, every)
+    none = np.zeros(len(robot.ft_sensors), dtype=bool)
+    fit = OffsetFit(calibration.offsets, np.empty(0), 0, 0, none, ~none)
     findings: tuple[Finding, ...] = ()
     if support:
-        progress('offsets from the model', 0.0)
         try:
             found = offset_from_model(
                 configured, samples, [support], moving=True, min_samples=1, noisy=False

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.errors import CallError, ConfigError, LogError
 from inertial_estimation.logs.array_samples import ArraySamples, Irregular
 from inertial_estimation.logs.bag_samples import LogAssembler, read_bag
 from inertial_estimation.logs.log import Log, LogSlice, Progress, no_progress
@@ -63,7 +63,7 @@ def open_log(
         raise LogError(f"there is no log '{part.path}'")
     if part.path.suffix in TABLES:
         if layout is None:
-            raise ConfigError(f"'{part.path}' is a table, and there is no layout of its columns")
+            raise CallError(f"'layout' is missing: '{part.path}' is a table", about=('layout',))
         log = _table(part.path, robot, settings, layout)
     elif layout is not None:
         raise ConfigError(f"'{part.path}' has a layout, expected a table ({', '.join(TABLES)})")

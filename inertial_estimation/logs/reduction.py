@@ -236,7 +236,7 @@ class LogReduction:
             )
             free = ~disturbed if observed.free is None else observed.free & ~disturbed
             observed = observed._replace(free=free)
-        evidence = gather(builder, observed, independent_share(prepared))
+        evidence = gather(builder, observed, independent_share(prepared), matrix_errors=True)
         known = {one.subject for one in findings if one.code == 'frozen'} | {*self.reader.assumed}
         efforts = builder.choice.efforts
         findings += [

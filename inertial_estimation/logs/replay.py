@@ -46,7 +46,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.outputs.topics import RateLimiter
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.uncertainty.deviations import Uncertainty
-from inertial_estimation.uncertainty.stream_noise import stream_noise
+from inertial_estimation.uncertainty.sensor_noise import stream_noise
 
 SAMPLES_OF_A_MEAN = 100
 """Samples whose standard deviations are computed unless a bag is to hold them."""

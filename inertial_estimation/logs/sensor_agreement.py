@@ -48,8 +48,7 @@ from inertial_estimation.model.spatial import inverse_pose, wrench_transform
 from inertial_estimation.model.tree import decompose
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.stream_statistics import StreamRates
-from inertial_estimation.uncertainty.sensor_noise import NoiseModel
-from inertial_estimation.uncertainty.stream_noise import MomentumNoise, stream_noise
+from inertial_estimation.uncertainty.sensor_noise import MomentumNoise, NoiseModel, stream_noise
 
 GONE = np.uint8(Quality.DROPPED | Quality.ABSENT)
 """A contact with one of these flags takes no part."""

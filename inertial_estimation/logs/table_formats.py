@@ -194,8 +194,7 @@ def signal(kind: str, of: type[Signal] = Signal) -> Reader:
 
     def read_signal(value: Any, name: str) -> Signal:
         body = value if isinstance(value, Mapping) else {'columns': value}
-        found: Signal = record(of, body, name, name=name, kind=kind)
-        return found
+        return record(of, body, name, name=name, kind=kind)
 
     return read_signal
 
@@ -274,10 +273,11 @@ class Layout:
     def from_yaml(cls, path: str | Path) -> Layout:
         """Read the section `log` of a file of `identify`."""
         try:
-            found: Layout = record(cls, load_mapping(Path(path)).get('log'), 'log')
+            if (section := load_mapping(Path(path)).get('log')) is None:
+                raise ConfigError("there is no section 'log'")
+            return record(cls, section, 'log')
         except (ConfigError, NameNotFound) as error:
             raise ConfigError(f'{path}: {error}') from error
-        return found
 
     def require_torques(self, joints: Sequence[str]) -> None:
         """Raise for currents without scale."""

@@ -13,6 +13,11 @@ from numpy.typing import NDArray
 from inertial_estimation.arrays import Array
 from inertial_estimation.model.arguments import numbers
 
+MATRIX_DEVIATION = 0.1
+"""Usual error of matrix elements in use, over the matrix itself [T section 5.1]."""
+WRENCH_SCALE = np.repeat([1.0, 0.1], 3)
+"""Wrenches of like size, at a lever of 0.1 m [N, Nm]."""
+
 
 @dataclass(frozen=True, eq=False)
 class FtCalibration:

@@ -17,6 +17,10 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.spatial import hat, wrench_transform
 
+INERTIAL = ('m', 'mc_x', 'mc_y', 'mc_z', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
+"""Inertial parameters of a link about its origin in its axes [kg, kg m, kg m^2]."""
+INERTIAL_UNITS = ('kg', *('kg m',) * 3, *('kg m^2',) * 6)
+
 FARTHEST = 1e6
 """
 Limit of |h|^2 / m, in units of 1 m and of the robot's largest parameter.

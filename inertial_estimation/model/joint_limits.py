@@ -7,18 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
-from xml.etree.ElementTree import Element
 
 import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.urdf import parse
+from inertial_estimation.model.urdf import EFFORT, LIMITS, limits_of, parse
 
-KEYS = ('lower', 'upper', 'velocity', 'acceleration')
-"""Of the limits of a joint; a URDF may lack the last, and of continuous joints the first two."""
-EFFORT = 'effort'
 ROUNDED = 1e-5
 """Share of its size by which a limit may exceed the URDF's: numbers are rounded by hand."""
 
@@ -28,7 +24,7 @@ class WiderLimit(NamedTuple):
 
     joint: str
     key: str
-    """One of `KEYS`."""
+    """One of `LIMITS`."""
     stated: float
     described: float
 
@@ -62,13 +58,13 @@ def joint_limits(
     rows, wider = [], list[WiderLimit]()
     tags = {tag.get('name', ''): tag for tag in parse(robot.urdf).findall('joint')}
     for name in robot.joint_names:
-        own, described = stated.get(name, {}), limits_of(name, tags[name])
+        own, described = stated.get(name, {}), limits_of(tags[name])
         default = {} if acceleration is None else {'acceleration': float(acceleration)}
         limits = default | described | own
-        for key in KEYS:
+        for key in LIMITS:
             if key not in limits:
                 raise ConfigError(f"joint '{name}' has no limit '{key}'")
-            if not np.isfinite(limits[key]) or (key in KEYS[2:] and limits[key] <= 0.0):
+            if not np.isfinite(limits[key]) or (key in LIMITS[2:] and limits[key] <= 0.0):
                 raise ConfigError(f"limit '{key}' of joint '{name}' is {limits[key]}")
         if limits['lower'] >= limits['upper']:
             raise ConfigError(
@@ -79,20 +75,9 @@ def joint_limits(
             beyond = limit - value if key == 'lower' else value - limit
             if beyond > ROUNDED * abs(limit):
                 wider.append(WiderLimit(name, key, value, limit))
-        rows.append([limits.get(key, np.nan) for key in (*KEYS, EFFORT)])
-    lower, upper, velocity, most, effort = np.array(rows).reshape(-1, len(KEYS) + 1).T
+        rows.append([limits.get(key, np.nan) for key in (*LIMITS, EFFORT)])
+    lower, upper, velocity, most, effort = np.array(rows).reshape(-1, len(LIMITS) + 1).T
     return JointLimits(robot.joint_names, lower, upper, velocity, most, effort, tuple(wider))
-
-
-def limits_of(name: str, tag: Element) -> dict[str, float]:
-    """Return the limits of a joint in the URDF; those of a continuous joint mean nothing."""
-    limit = tag.find('limit')
-    stated = {} if limit is None else limit.attrib
-    found = dict[str, float]()
-    for key in (*KEYS, EFFORT):
-        if key in stated and not (tag.get('type') == 'continuous' and key in KEYS[:2]):
-            found[key] = float(stated[key])
-    return found
 
 
 def _checked(name: str, limits: object, robot: Robot) -> dict[str, float]:
@@ -102,8 +87,8 @@ def _checked(name: str, limits: object, robot: Robot) -> dict[str, float]:
     if not isinstance(limits, Mapping):
         raise ConfigError(f"the limits of joint '{name}' are {limits!r}, expected {{lower: ...}}")
     for key, value in limits.items():
-        if key not in KEYS:
-            raise NameNotFound('limit', str(key), KEYS, f"the limits of joint '{name}' name it")
+        if key not in LIMITS:
+            raise NameNotFound('limit', str(key), LIMITS, f"the limits of joint '{name}' name it")
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ConfigError(f"limit '{key}' of joint '{name}' is {value!r}, expected a number")
     return {key: float(value) for key, value in limits.items()}

@@ -26,6 +26,9 @@ MOMENTS = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
 """In the order of `model.inertia`."""
 # What the parser behind Pinocchio takes; float() also takes '1_0' and a space behind the number.
 NUMBER = re.compile(r'\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?')
+LIMITS = ('lower', 'upper', 'velocity', 'acceleration')
+"""Of the limits of a joint; a URDF may lack the last, and of continuous joints the first two."""
+EFFORT = 'effort'
 
 
 def load_text(urdf: str | Path) -> str:
@@ -250,3 +253,14 @@ def pose_from_xyz_rpy(xyz: Iterable[float], rpy: Iterable[float]) -> Array:
     ]
     pose[:3, 3] = list(xyz)
     return pose
+
+
+def limits_of(tag: Element) -> dict[str, float]:
+    """Return the limits of a joint in the URDF; those of a continuous joint mean nothing."""
+    limit = tag.find('limit')
+    stated = {} if limit is None else limit.attrib
+    found = dict[str, float]()
+    for key in (*LIMITS, EFFORT):
+        if key in stated and not (tag.get('type') == 'continuous' and key in LIMITS[:2]):
+            found[key] = float(stated[key])
+    return found

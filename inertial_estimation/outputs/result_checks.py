@@ -33,7 +33,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
-from inertial_estimation.uncertainty.stream_noise import MomentumNoise
+from inertial_estimation.uncertainty.sensor_noise import MomentumNoise
 
 MAX_CACHED = 16
 """Sets of contacts and sensors whose dependence is kept."""

@@ -3,8 +3,8 @@
 """
 Table of the published quantities: topic, message type, rate, and function of the results.
 
-It serves the node and the bag that a replay writes. A new quantity is one row here, with a
-function of robot, sample and estimate.
+It serves the node and the bag that a replay writes. A new quantity is one row here: of robot,
+sample and estimate, or of deviations or offsets at their pace.
 """
 
 from __future__ import annotations

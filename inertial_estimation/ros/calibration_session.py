@@ -28,11 +28,10 @@ from inertial_estimation.errors import ConfigError
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.urdf import is_xml, load_text
 from inertial_estimation.ros.executors import PolledGroup, PollingNode, init
+from inertial_estimation.ros.polled_subscriptions import POLLED_QUEUE, PolledSubscriptions
 from inertial_estimation.ros.subscriptions import (
     LATCHED,
-    POLLED_QUEUE,
     Inputs,
-    PolledSubscriptions,
     deserialize,
     subscribe,
     waiting,

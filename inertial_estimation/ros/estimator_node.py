@@ -28,10 +28,9 @@ from inertial_estimation.outputs.result_checks import (
     DependenceStatus,
     MomentumStatus,
 )
-from inertial_estimation.ros.background import Background
+from inertial_estimation.ros.background import REPORT_PERIOD, Background, Diagnostics
 from inertial_estimation.ros.calibration_updates import CalibrationUpdates
 from inertial_estimation.ros.configured_node import ConfiguredNode
-from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
 from inertial_estimation.ros.executors import EventsExecutor, SteadyTimer, run_node
 from inertial_estimation.ros.late_outputs import LateOutputs
 from inertial_estimation.ros.model_updates import ModelUpdates

@@ -24,20 +24,21 @@ from inertial_estimation.identification.recursion.state import from_text, recogn
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.outputs.diagnostics import Status
+from inertial_estimation.ros.background import REPORT_PERIOD, Diagnostics
 from inertial_estimation.ros.calibration_updates import CalibrationFollower
 from inertial_estimation.ros.configured_node import ConfiguredNode, reported
-from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
 from inertial_estimation.ros.executors import SteadyTimer, create_service, run_node
 from inertial_estimation.ros.identifier_outputs import IdentifierOutputs, IdentifierStatus
+from inertial_estimation.ros.polled_subscriptions import PolledSubscriptions
 from inertial_estimation.ros.sample_windows import (
     CONTACT_MARGIN,
     SAMPLE_RATE,
     SampleWindow,
     SampleWindows,
 )
-from inertial_estimation.ros.subscriptions import Inputs, PolledSubscriptions
+from inertial_estimation.ros.subscriptions import Inputs
 from inertial_estimation.sample import Sample
-from inertial_estimation.uncertainty.stream_noise import StreamFilters, stream_noise
+from inertial_estimation.uncertainty.sensor_noise import StreamFilters, stream_noise
 
 REFIT_PERIOD = 0.9
 """Time between two refits [s]: a second, less what windows of samples miss it by."""

@@ -15,21 +15,18 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.unknowns import FT_OFFSET, INERTIAL
 from inertial_estimation.model.inertia import check_usable
-from inertial_estimation.model.parameter_update import ParameterUpdate, urdf_fingerprint
+from inertial_estimation.model.parameter_update import COLUMNS, ParameterUpdate, urdf_fingerprint
 from inertial_estimation.model.robot import Robot
 
 TOPIC = 'inertial_parameters'
 UNCERTAINTY_TOPIC = 'inertial_parameters_uncertainty'
 OFFSETS_TOPIC = 'inertial_parameters_ft_offsets'
-PARAMETERS = ' '.join(INERTIAL)
-"""Label of the columns of parameters."""
 OF = ' of '
 """Ends the label of the columns of an update; the fingerprint of the URDF follows."""
 DEVIATIONS = 'deviations of '
 """Begins the label of the columns of a root of a covariance; a fingerprint follows."""
-WRENCH = ' '.join(term.value for term in FT_OFFSET)
+WRENCH = 'force_x force_y force_z moment_x moment_y moment_z'
 """Label of the columns of offsets."""
 BESIDE, ON = 'beside', 'on'
 """In the label of the last dimension of offsets, each with a fingerprint after it."""
@@ -42,17 +39,17 @@ def to_messages(robot: Robot, update: ParameterUpdate) -> dict[str, Float64Multi
     found = {}
     if update.roots is not None:
         label = DEVIATIONS + of
-        found[UNCERTAINTY_TOPIC] = labelled_array(update.roots, links, PARAMETERS, label)
+        found[UNCERTAINTY_TOPIC] = labelled_array(update.roots, links, COLUMNS, label)
     if update.offsets is not None:
         label, offsets = f'{BESIDE} {of} {ON} {update.calibration}', update.offsets[:, :, None]
         found[OFFSETS_TOPIC] = labelled_array(offsets, sensors, WRENCH, label)
-    columns = f'{PARAMETERS}{OF}{urdf_fingerprint(robot.urdf)}'
+    columns = f'{COLUMNS}{OF}{urdf_fingerprint(robot.urdf)}'
     return found | {TOPIC: labelled_array(update.parameters, links, columns)}
 
 
 def from_message(robot: Robot, message: Float64MultiArray) -> Array:
     """Return the parameters of a message, (n_links, 10), if they can be used as they are."""
-    parameters, label = _read(message, 'links', robot.link_names, PARAMETERS, 2)
+    parameters, label = _read(message, 'links', robot.link_names, COLUMNS, 2)
     if label.partition(OF)[2] != urdf_fingerprint(robot.urdf):
         raise ModelError('parameters are for another URDF')
     check_usable(robot.link_names, parameters)
@@ -61,7 +58,7 @@ def from_message(robot: Robot, message: Float64MultiArray) -> Array:
 
 def roots_from_message(robot: Robot, message: Float64MultiArray) -> tuple[str, Array]:
     """Return the fingerprint of parameters, and roots (n_links, 10, r) of their covariance."""
-    roots, label = _read(message, 'links', robot.link_names, PARAMETERS, 3)
+    roots, label = _read(message, 'links', robot.link_names, COLUMNS, 3)
     if not label.startswith(DEVIATIONS):
         raise ModelError(f"label '{label[:80]}' does not begin with '{DEVIATIONS}'")
     return label.removeprefix(DEVIATIONS), roots

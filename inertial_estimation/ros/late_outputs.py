@@ -142,7 +142,7 @@ class LateOutputs:
             through = self._internal.of(sample, estimate, self._joints)
         if 'net_wrench' in topics:
             net = self._internal.net(sample, estimate)[self._links]
-        results = Results(internal_wrenches=through, net_wrenches=net)
+        results = Results(estimate, None, through, net, sample=sample, robot=self._estimator.robot)
         self._publishers.send(wanted, sample.stamp_ns, results)
         yield from ()
 

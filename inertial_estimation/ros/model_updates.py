@@ -16,8 +16,12 @@ from inertial_estimation.config.files import read_text, write_own
 from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
 from inertial_estimation.estimation.model_update import ModelInUse
 from inertial_estimation.findings import finding
-from inertial_estimation.identification.parameter_file import from_text, recognises, to_text
-from inertial_estimation.model.parameter_update import ParameterUpdate
+from inertial_estimation.model.parameter_update import (
+    ParameterUpdate,
+    from_text,
+    recognises,
+    to_text,
+)
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.executors import create_service

@@ -21,10 +21,9 @@ from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.outputs.diagnostics import SourceStatus, Status, known_joints_status
-from inertial_estimation.ros.executors import PolledGroup, SteadyTimer
+from inertial_estimation.ros.executors import PolledGroup
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
-from inertial_estimation.signals.backlog import Backlog
 from inertial_estimation.signals.cdr import END_NS, stamp_of
 from inertial_estimation.signals.router import Router, Source
 from inertial_estimation.signals.sources import sources_of
@@ -34,10 +33,6 @@ QUEUE_DEPTH = 50
 """Messages of a topic that wait while the processors are busy; longer queues make results late."""
 MAX_LAG_NS = 5_000_000
 """Time between joint states that wait and are all estimated: five at 1 kHz, after a stall [ns]."""
-POLL_PERIOD = 0.05
-"""Time between two looks at polled topics [s]; a second of messages fits into each history."""
-POLLED_QUEUE = 1000
-"""Messages of a topic that is polled every `POLL_PERIOD`: a second at 1 kHz."""
 
 
 @cache
@@ -147,7 +142,7 @@ def subscribe_all(
                 for message in waiting(subscription):
                     source.handle(message)
         messages = (data, *newer)
-        is_behind = stamp_of(messages[-1]) - stamp_of(data) > MAX_LAG_NS
+        is_behind = bool(newer) and stamp_of(newer[-1]) - stamp_of(data) > MAX_LAG_NS
         for message in messages:
             only_filtered = is_behind and message is not messages[-1]
             inputs.assembler.wanted_ns = END_NS if only_filtered else 0
@@ -156,40 +151,3 @@ def subscribe_all(
                 on_sample(sample, arrival)
 
     joints = subscribe(node, leading, QUEUE_DEPTH, on_joints, None)
-
-
-class PolledSubscriptions:
-    """
-    Subscriptions of a node that needs a few of the samples: it looks now and then.
-
-    Its executor must leave those of a `PolledGroup` alone.
-    """
-
-    def __init__(
-        self,
-        node: Node,
-        router: Router,
-        assembler: SampleAssembler,
-        on_sample: Callable[[Sample], None],
-    ) -> None:
-        self._on_sample = on_sample
-        self._backlog = Backlog(router, assembler)
-        group = PolledGroup()
-        self._subscriptions = {
-            id(one): subscribe(node, one, POLLED_QUEUE, one.handle, group)
-            for one in router.sources
-        }
-        self._timer = SteadyTimer(node, POLL_PERIOD, self.poll)
-
-    def destroy(self) -> None:
-        """End the polling."""
-        self._timer.destroy()
-
-    def clear(self) -> None:
-        """Forget the messages that wait for their sample."""
-        self._backlog.clear()
-
-    def poll(self) -> None:
-        """Take all messages, and make the samples of them."""
-        for sample in self._backlog.poll(lambda one: waiting(self._subscriptions[id(one)])):
-            self._on_sample(sample)

@@ -19,7 +19,6 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample
-from inertial_estimation.signals.derivatives import prepare
 from inertial_estimation.signals.joint_stream import (
     ACCELERATION,
     EFFORT,
@@ -27,6 +26,7 @@ from inertial_estimation.signals.joint_stream import (
     VELOCITY,
     JointStreams,
 )
+from inertial_estimation.signals.savitzky_golay import solve_together
 from inertial_estimation.signals.sensor_stream import SensorStreams
 from inertial_estimation.signals.stream_statistics import AssemblerStatistics, StreamRates
 
@@ -277,7 +277,7 @@ class SampleAssembler:
             stream.advance(stamp_ns)
             if stream.differentiator is not None:
                 filters.append(stream.differentiator)
-        prepare(filters, stamp_ns)
+        solve_together(filters, stamp_ns)
         block, joint_states = self._joints.at(stamp_ns)
         readings, states = self._sensors.at(stamp_ns)
         n_fts = len(self._fts)

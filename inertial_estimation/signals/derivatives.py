@@ -4,16 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
-
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.signals.kalman import KalmanFilter
 from inertial_estimation.signals.savitzky_golay import (
     CUBIC,
     QUINTIC,
     SavitzkyGolayFilter,
-    solve_together,
 )
 
 MIN_NOISE = 1e-9
@@ -23,12 +19,6 @@ JERK_RATIO = 10.0
 
 Differentiator = SavitzkyGolayFilter | KalmanFilter
 """A filter of many channels that share their stamps."""
-
-
-def prepare(filters: Sequence[Differentiator], stamp_ns: int) -> None:
-    """Do what the filters of one robot have in common before each is evaluated at an instant."""
-    if filters and isinstance(filters[0], SavitzkyGolayFilter):
-        solve_together(cast(Sequence[SavitzkyGolayFilter], filters), stamp_ns)
 
 
 def joint_differentiator(settings: EstimatorSettings, n_channels: int) -> Differentiator:

@@ -152,16 +152,16 @@ class SavitzkyGolayFilter:
         return polynomial
 
 
-def solve_together(filters: Iterable[SavitzkyGolayFilter], stamp_ns: int) -> None:
+def solve_together(filters: Iterable[object], stamp_ns: int) -> None:
     """
-    Find the weights at an instant of filters of one order and window; equal stamps share them.
+    Find the weights at an instant of polynomials of one order and window; equal stamps share them.
 
     `evaluate_at` then only multiplies by the values. A compiled one does all of it alone.
     """
     if compiled is not None:
         return
     alike: dict[bytes, list[SavitzkyGolayFilter]] = {}
-    for one in filters:
+    for one in [each for each in filters if isinstance(each, SavitzkyGolayFilter)]:
         if not one.ready or stamp_ns < one._stamps[0]:
             continue
         instant = min(stamp_ns, one._stamps[-1])

@@ -31,11 +31,12 @@ from inertial_estimation.sample import Sample, SensorState
 from inertial_estimation.signals.stream_statistics import StreamRates
 from inertial_estimation.uncertainty.motion_noise import LinkMotionNoise, ParameterNoise
 from inertial_estimation.uncertainty.sensitivities import Disturbances, Sensitivities
-from inertial_estimation.uncertainty.sensor_noise import NoiseModel, covariance_root
-from inertial_estimation.uncertainty.stream_noise import (
+from inertial_estimation.uncertainty.sensor_noise import (
     USED,
+    NoiseModel,
     StreamFilters,
     StreamNoise,
+    covariance_root,
     stream_noise,
 )
 

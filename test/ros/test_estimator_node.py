@@ -48,7 +48,7 @@ from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros import estimator_node, late_outputs
 from inertial_estimation.signals.messages import Decoder
 from inertial_estimation.uncertainty.deviations import Uncertainty
-from inertial_estimation.uncertainty.stream_noise import stream_noise
+from inertial_estimation.uncertainty.sensor_noise import stream_noise
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 STAMPS = [START_NS + k * PERIOD_NS for k in range(17)]

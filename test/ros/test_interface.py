@@ -23,7 +23,7 @@ from inertial_estimation.config.settings import IDENTIFIER_NAME
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.findings import Level, finding
 from inertial_estimation.outputs.diagnostics import Status
-from inertial_estimation.ros.diagnostics import Diagnostics
+from inertial_estimation.ros.background import Diagnostics
 from inertial_estimation.ros.estimator_node import EstimatorNode
 from inertial_estimation.ros.identifier_node import IdentifierNode
 from inertial_estimation.ros.parameters import READ_AT_START

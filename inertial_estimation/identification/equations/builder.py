@@ -256,9 +256,7 @@ class EquationBuilder:
                 raise ShapeError(name, shape, np.shape(array))
         poses = poses_in_parents(self.robot, samples.positions)
         motions = link_motions(self.robot, samples, poses)
-        readings = samples.ft_readings
-        if self.calibration is not None:
-            readings = self.calibration.apply(readings, samples.ft_temperatures)
+        readings = self.wrenches(samples)
         contacts = [(*self.robot.frame(name), wrench) for name, wrench in wrenches.items()]
         payloads = list(zip(choice.payloads, self._carriers, carried.T, strict=True))
         for block, sides, usable in zip(self.blocks, self._sides, free.T, strict=True):
@@ -277,6 +275,12 @@ class EquationBuilder:
                 ),
             ]
             yield block, self._kinds(block, sides, placed, motions, samples, loads, usable)
+
+    def wrenches(self, samples: SampleBatch) -> Array:
+        """Return calibrated readings, shape (n, n_fts, 6) [N, Nm]."""
+        if self.calibration is None:
+            return samples.ft_readings
+        return self.calibration.apply(samples.ft_readings, samples.ft_temperatures)
 
     def random_samples(self, seed: int = 0, n: int | None = None) -> SampleBatch:
         """Return n states in which everything moves; default: enough to determine all."""

@@ -12,9 +12,9 @@ import numpy as np
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.parameter_file import checksum, sealed, unsealed
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
+from inertial_estimation.model.parameter_update import checksum, sealed, unsealed
 
 KIND, VERSION = 'recursive identification', 4
 HEAD = f'{{"kind": "{KIND}", '

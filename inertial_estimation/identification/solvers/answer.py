@@ -59,7 +59,7 @@ class Method:
     solve: Callable[..., Answer]
     """``solve(problem, weight, **options)``."""
     distance: Distance
-    """By default, see `priors`."""
+    """That it minimises beside the equations by default, see `priors`."""
     weighted: bool = True
     """Equations are weighed against a prior."""
     bounded: bool = True

@@ -9,13 +9,14 @@ Methods of identification by name.
     semidefinite    the same distances, or none, over consistent parameters [S 72-75; W]
     entropic        and weight times the log-det divergence to the prior; the default
 
-The first three are one least squares problem, without consistency and bounds. The others are
-convex, within consistency and bounds (`lmi`): the parameters of a link belong to a body of
-some mass distribution if and only if its 4x4 pseudo-inertia is positive semidefinite [S 16-28; W].
-The Euclidean distance depends on units and link frames, the others do not. The divergence is
-regulariser and barrier in one, smooth and strictly convex [Lee, Wensing, Park 2020].
+Least squares with and without a distance are one problem, without consistency and bounds. The
+others are convex, within consistency and bounds (`lmi`): the parameters of a link belong to a body
+of some mass distribution if and only if its 4x4 pseudo-inertia is positive semidefinite
+[S 16-28; W]. The Euclidean distance depends on units and link frames, the others do not. The
+divergence is regulariser and barrier in one, smooth and strictly convex [Lee, Wensing, Park 2020].
 
-`manifold` and `mass_points` have their own files. A new method is a `Method` and an entry here.
+`manifold` and `mass_points` have their own files. A new method is an entry here: a `Method` with
+the distance that it minimises beside the equations.
 """
 
 from __future__ import annotations

@@ -28,11 +28,12 @@ from inertial_estimation.signals.derivatives import (
 from inertial_estimation.signals.stream_statistics import StreamRates
 from inertial_estimation.uncertainty.deviations import LiveUncertainty, Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import (
+    MomentumNoise,
     filter_weights,
     imu_covariance,
     joint_covariance,
+    stream_noise,
 )
-from inertial_estimation.uncertainty.stream_noise import MomentumNoise, stream_noise
 
 JOINT_RATE, IMU_RATE, FT_RATE = 400.0, 200.0, 100.0
 FT_NOISE = [0.1, 0.2, 0.3, 0.004, 0.005, 0.006]

@@ -1,0 +1,114 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Errors of FT matrices, in the deviations of unknowns beside unknown FT offsets.
+
+A matrix that is off by a share E changes readings f by E f. The part of their mean counts to the
+offset; the other part stays the same however long the log is, unlike noise. Where the load hardly
+turns about the sensor, an offset moves by many times E f. With the columns M of E beside those Y
+of the unknowns, an answer by the equations Y x = y and a prior moves by
+
+    dx = G E,  G = (Y'Y + prior)^-1 Y'M
+
+and residuals by (M - Y G) E. E is zero on the average, and its size is the most likely one by the
+residuals, up to that of sensors in use. E = -1 for all sensors explains all that is measured, so
+this direction is left out. E itself is not estimated: with links and offsets unknown, matrices
+that lessen all readings fit best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from inertial_estimation.arrays import Array
+from inertial_estimation.identification.equations.wrenches import SparseEquations
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.row_space import RowSpace
+from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns
+from inertial_estimation.model.ft_calibration import MATRIX_DEVIATION, WRENCH_SCALE
+
+ROUNDS = 30
+"""Of the search for the size of errors."""
+TINY = np.finfo(float).tiny
+ROUND_OFF = 1e-9
+"""Share of the largest product of columns below which others are zero."""
+
+
+def matrix_columns(
+    rows: SparseEquations, unknowns: Unknowns, sensors: Sequence[str], loads: Array
+) -> Array:
+    """
+    Return the columns of E of the sensors with unknown offsets, (36 k, n).
+
+    loads: changes of the readings of all sensors about their mean, (n, n_sensors, 6) [N, Nm].
+    """
+    own = _sensors(unknowns)
+    found = np.zeros((len(own), 6, 6, len(loads)))
+    for part in rows.parts:
+        first = part.columns[0] - unknowns.n_inertial
+        if first >= 0 and (extra := unknowns.extras[first]).term is FT_OFFSET[0]:
+            slopes = WRENCH_SCALE[:, None] * part.values
+            load = loads[:, sensors.index(extra.of)] / WRENCH_SCALE
+            found[own.index(extra.of)] = slopes[:, None] * load.T
+    return found.reshape(-1, len(loads))
+
+
+def _sensors(unknowns: Unknowns) -> list[str]:
+    """Return the sensors with unknown offsets."""
+    return [one.of for one in unknowns.extras if one.term is FT_OFFSET[0]]
+
+
+class MatrixEquations(NamedTuple):
+    """Equations of one submodel, in units of their noise."""
+
+    unknowns: Unknowns
+    products: Array
+    """[Y y M]'M, shape (n + 1 + 36 k, 36 k)."""
+    rows: Information
+    with_prior: Information
+    x: Array
+    """The answer, shape (n,)."""
+
+
+def matrix_covariances(submodels: Sequence[MatrixEquations]) -> list[Array]:
+    """Return a root of the covariance by errors of matrices for each submodel, (n, 36 k)."""
+    names = list(dict.fromkeys(name for one in submodels for name in one.unknowns.names))
+    sensors = list(dict.fromkeys(name for one in submodels for name in _sensors(one.unknowns)))
+    n, size = len(names), 36 * len(sensors)
+    products, x, places = np.zeros((n + 1 + size, size)), np.zeros(n), []
+    for one in submodels:
+        columns = np.array([names.index(name) for name in one.unknowns.names])
+        of_sensors = [36 * sensors.index(name) for name in _sensors(one.unknowns)]
+        own = np.add.outer(of_sensors, np.arange(36)).ravel().astype(np.intp)
+        products[np.ix_(np.concatenate([columns, [n], n + 1 + own]), own)] += one.products
+        x[columns] = one.x
+        places.append(columns)
+    rows = [
+        (one.rows.placed(columns, n), one.with_prior.placed(columns, n))
+        for one, columns in zip(submodels, places, strict=True)
+    ]
+    R, with_prior = (
+        np.vstack(parts) for parts in zip(*((a.R, b.R) for a, b in rows), strict=True)
+    )
+    left = np.concatenate([one.rho for one, _ in rows]) - R @ x
+    YM, yM, MM = np.split(products, [n, n + 1])
+    root = RowSpace.of(with_prior).inverse_root()
+    G = root @ (root.T @ YM)
+    moved = R @ G
+    gram = MM - YM.T @ G - G.T @ YM + moved.T @ moved
+    scale = np.tile(np.eye(6).ravel(), len(sensors))
+    others = np.eye(size) - np.outer(scale, scale) / (scale @ scale)
+    values, vectors = np.linalg.eigh(others @ gram @ others)
+    seen = values > ROUND_OFF * values[-1]
+    values = values[seen]
+    squares = ((yM[0] - x @ YM - left @ moved) @ vectors[:, seen]) ** 2
+    variance = MATRIX_DEVIATION**2
+    for _ in range(ROUNDS):
+        # By scoring: squares / values have the mean values * variance + 1.
+        weights = (values / (1.0 + variance * values)) ** 2
+        found = weights @ ((squares / values - 1.0) / values) / max(weights.sum(), TINY)
+        variance = float(np.clip(found, 0.0, MATRIX_DEVIATION**2))
+    return [np.sqrt(variance) * G[columns] for columns in places]
