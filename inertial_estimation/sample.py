@@ -150,27 +150,6 @@ class SampleBatch:
         columns: Iterator[tuple[Any, ...]] = zip(*samples, strict=True)
         return cls(*(None if any(v is None for v in vs) else np.array(vs) for vs in columns))  # type: ignore[arg-type]
 
-    @classmethod
-    def joined(cls, parts: Sequence[SampleBatch]) -> SampleBatch:
-        """
-        Return batches one after the other.
-
-        Parameters
-        ----------
-        parts : sequence of SampleBatch
-            At least one; an optional field is kept when every part has it.
-
-        Returns
-        -------
-        SampleBatch
-            Copies of their arrays, of a single part itself.
-
-        """
-        if len(parts) == 1:
-            return parts[0]
-        columns = zip(*(part._at(slice(None)) for part in parts), strict=True)
-        return cls(*(None if any(v is None for v in vs) else np.concatenate(vs) for vs in columns))  # type: ignore[arg-type]
-
     def take(self, rows: slice | NDArray[np.intp]) -> SampleBatch:
         """
         Return some of the instants.

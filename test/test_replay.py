@@ -360,11 +360,11 @@ def test_replay_in_pieces_is_that_of_the_whole_log(tmp_path, monkeypatch, robot)
     monkeypatch.setattr('inertial_estimation.logs.replay.MAX_SAMPLES', 10)
     monkeypatch.setattr('inertial_estimation.logs.array_samples.HELD_NS', 20 * MS)
     monkeypatch.setattr('inertial_estimation.logs.bag.PIECE', 100)
-    found = replay(robot, bag, settings, **options)
-    few = replay(robot, bag, settings, out=tmp_path / 'pieces', whole=False, **options)
-    assert len(few.times) < len(found.times) == 400
+    found = replay(robot, bag, settings, out=tmp_path / 'pieces', whole=False, **options)
+    rows = np.searchsorted(wanted.times, found.times)
+    assert len(rows) < len(wanted.times) == 400
     for name in ('estimate', 'clean'):
-        one, other = getattr(found, name), getattr(wanted, name)
+        one, other = getattr(found, name), getattr(wanted, name).at(rows)
         assert [c.name for c in one.contacts] == [c.name for c in other.contacts]
         for kind in ('wrenches', 'torques', 'external_torques', 'residuals'):
             scale = np.nanmax(np.abs(getattr(other, kind)))
@@ -373,10 +373,9 @@ def test_replay_in_pieces_is_that_of_the_whole_log(tmp_path, monkeypatch, robot)
             )
         np.testing.assert_array_equal(one.quality, other.quality)
     # The residuals of sensors are those of other samples.
-    sampled = {'sensor_residuals'}
-    for one in (found, few):
-        assert_alike({k: v for k, v in one.summary.items() if k not in sampled},
-                     {k: v for k, v in wanted.summary.items() if k not in sampled})  # fmt: skip
+    one, other = ({k: v for k, v in x.summary.items() if k != 'sensor_residuals'}
+                  for x in (found, wanted))  # fmt: skip
+    assert_alike(one, other)
     one, other = read_bag(tmp_path / 'pieces'), read_bag(tmp_path / 'whole')
     assert {name: len(part) for name, part in one.items()} == {
         name: len(part) for name, part in other.items()
@@ -396,10 +395,10 @@ def test_clock_that_is_set_back_in_a_later_piece_is_replayed(tmp_path, monkeypat
     bag = write_bag(tmp_path / 'bag', humanoid_messages(robot, 300) + again)
     monkeypatch.setattr('inertial_estimation.logs.replay.PIECE', 0.3)
     monkeypatch.setattr('inertial_estimation.logs.bag.PIECE', 100)
-    found = replay(robot, bag, settings, out=tmp_path / 'out')
-    assert len(found.times) == 360 and (np.diff(found.times) < 0.0).sum() == 1
-    wanted = run(open_log(bag, robot, settings), robot, settings)
-    np.testing.assert_array_equal(found.wrenches, wanted.wrenches)
+    found = replay(robot, bag, settings, out=tmp_path / 'out', whole=False)
+    wanted = replay(robot, bag, settings)
+    assert found.summary['n_samples'] == len(wanted.times) == 360
+    assert {one.code for one in found.findings} >= {'clock'}
     assert len(read_bag(tmp_path / 'out')['joint_torques']) == 360
 
 

@@ -16,7 +16,7 @@ from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import CallError, LogError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.sender_rates import SlowSender
-from inertial_estimation.sample import SampleBatch
+from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.stream_statistics import AssemblerStatistics, StreamRates
 
 Progress = Callable[[str, float], None]
@@ -181,7 +181,9 @@ class Log:
             frame: np.concatenate([one.external[frame] for one in pieces])
             for frame in pieces[0].external
         }
-        samples = SampleBatch.joined([one.samples for one in pieces])
+        columns = {name: [getattr(one.samples, name) for one in pieces] for name in Sample._fields}
+        known = {k: np.concatenate(v) for k, v in columns.items() if all(x is not None for x in v)}
+        samples = SampleBatch(**known)
         origin_ns = pieces[0].origin_ns
         return replace(
             pieces[-1], samples=samples, origin_ns=origin_ns, touches=touches, external=external

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -77,21 +76,12 @@ def open_log(
 def open_pieces(
     path: str | Path, robot: Robot, settings: EstimatorSettings, seconds: float, progress: Progress
 ) -> Iterator[Log]:
-    """Read a log in pieces; one that is a whole bag is never in memory as a whole."""
+    """Read a whole bag in pieces, other logs as one."""
     part = LogSlice.parse(path)
     if part.is_whole and part.path.exists() and part.path.suffix not in TABLES:
         yield from read_bag(part.path, robot, settings, progress, seconds)
     else:
-        yield from pieces_of(open_log(path, robot, settings, progress=progress), seconds)
-
-
-def pieces_of(log: Log, seconds: float) -> Iterator[Log]:
-    """Yield a log in pieces."""
-    stamps = log.samples.stamp_ns
-    numbers = (stamps - stamps[:1]) // round(1e9 * seconds)
-    starts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(stamps)]
-    for start, stop in pairwise(starts):
-        yield log.take(slice(start, stop))
+        yield open_log(path, robot, settings, progress=progress)
 
 
 def _table(path: Path, robot: Robot, settings: EstimatorSettings | None, layout: Layout) -> Log:

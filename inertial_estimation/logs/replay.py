@@ -26,7 +26,7 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.array_samples import Irregular
 from inertial_estimation.logs.log import Log, Progress, TimeRange, Touches, no_progress, spread
 from inertial_estimation.logs.offsets import OffsetRequest, Offsets, compute_offsets
-from inertial_estimation.logs.open_log import open_log, open_pieces, pieces_of
+from inertial_estimation.logs.open_log import open_log, open_pieces
 from inertial_estimation.logs.results import (
     ARRAYS,
     Inside,
@@ -48,7 +48,7 @@ from inertial_estimation.sample import SampleBatch
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import stream_noise
 
-SAMPLES_OF_A_MEAN = 100
+SAMPLES_OF_A_MEAN, SAMPLES_OF_A_PIECE = 100, 20
 """Samples whose standard deviations are computed unless a bag is to hold them."""
 SAMPLES_PER_TICK = 50
 FAULT_SECONDS = 120.0
@@ -91,8 +91,8 @@ def replay(
     out : str or Path, optional
         A new bag for the results, written piece by piece.
     whole : bool
-        Return all samples; false: a few of each piece of the log, with the same figures and
-        findings, so that the memory does not grow with the length of a bag.
+        Return all samples. False: read a bag in pieces and return a few samples of each, with the
+        same figures and findings, so that the memory does not grow with its length.
     progress : callable, optional
         Called with the stage and its share that is done.
 
@@ -108,20 +108,17 @@ def replay(
     """
     build_internal_wrenches(settings, build_estimator(settings, robot))
     request = offsets or OffsetRequest()
-    if not isinstance(log, Log) and request.source != 'settings':
-        log = open_log(log, robot, settings, progress=progress)
     job = _Job(robot, settings, time_range or TimeRange(), deviations_rate, out, whole, progress)
-    try:
-        if isinstance(log, Log):
-            computed = compute_offsets(request, log, robot, settings, progress)
-            return job.run(pieces_of(log, PIECE), computed)
-        calibration = build_estimator(settings, robot).calibration
-        pieces = open_pieces(log, robot, settings, PIECE, progress)
-        return job.run(pieces, Offsets(request, calibration))
-    except Irregular:
-        # Message by message: only a later part of the bag needs it.
-        pieces = pieces_of(open_log(str(log), robot, settings, progress=progress), PIECE)
-        return job.run(pieces, Offsets(request, calibration))
+    if not (whole or isinstance(log, Log)) and request.source == 'settings':
+        try:
+            pieces = open_pieces(log, robot, settings, PIECE, progress)
+            return job.run(pieces, compute_offsets(request, None, robot, settings))
+        except Irregular:
+            # Only a later part of the bag needs the messages one after the other.
+            pass
+    if not isinstance(log, Log):
+        log = open_log(log, robot, settings, progress=progress)
+    return job.run([log], compute_offsets(request, log, robot, settings, progress))
 
 
 class _Job(NamedTuple):
@@ -136,12 +133,14 @@ class _Job(NamedTuple):
     progress: Progress
 
     def run(self, pieces: Iterable[Log], offsets: Offsets) -> Replay:
-        """Return the replay of the pieces."""
+        """Return the replay of the pieces; all of it if it is one."""
         estimator = build_estimator(self.settings, self.robot, calibration=offsets.calibration)
-        summary, rate = Summary(self.robot, self.settings), self.deviations_rate
-        wants = bool(self.settings.outputs.deviations_rate) and rate != 0.0
-        limiter, lack, span = RateLimiter(rate or 0.0), '', []
-        kept, few, even, reads = [], [], [], not self.robot.ft_sensors
+        summary, limiter = (
+            Summary(self.robot, self.settings),
+            RateLimiter(self.deviations_rate or 0),
+        )
+        few, even, span, reads = [], [], [], not self.robot.ft_sensors
+        self.progress('estimating', 0.0)
         with ExitStack() as stack:
             bag = None if self.out is None else stack.enter_context(ResultBag(self.out))
             for log in _in_hindsight(pieces):
@@ -149,51 +148,38 @@ class _Job(NamedTuple):
                 rows = np.flatnonzero(self.time_range.mask(log.times))
                 if not len(rows):
                     continue
-                found = self._estimated(log.take(slice(rows[0], rows[-1] + 1)), estimator, offsets)
+                part = log if len(rows) == len(log.times) else log.take(rows)
+                found = self._estimated(part, estimator, offsets, limiter)
                 reads = reads or not np.isnan(found.recording.samples.ft_readings).all()
-                if bag is not None:
-                    if wants and rate:
-                        stamps = found.recording.samples.stamp_ns.tolist()
-                        due = np.flatnonzero([limiter.is_due(stamp) for stamp in stamps])
-                        found = with_deviations(found, due)
-                        lack = found.deviations.lack if found.deviations else ''
-                    bag.add(found, self.progress)
                 summary.add(found)
+                if bag is not None:
+                    bag.add(found, self.progress)
                 # Evenly spread over the samples that are judged, over all if none is.
                 rows = np.flatnonzero(found.judged if found.judged.any() else ~found.judged)
                 few.append(found.take(rows[spread(len(rows), MAX_SAMPLES)]))
-                kept.append(found if self.whole else few[-1])
                 even += _even(found.recording, summary.start_ns)
-                self.progress('estimating', 0.5)
-            if not (kept and reads):
+            if not (few and reads):
                 start, stop = self.time_range.start, self.time_range.stop
                 raise LogError(
-                    'no reading of any FT sensor' if kept else
+                    'no reading of any FT sensor' if few else
                     f'no sample lies between {start} s and {stop} s: '
                     f'the log spans {min(span):.2f} s to {max(span):.2f} s'
                 )  # fmt: skip
         self.progress('estimating', 1.0)
-        result, part = Replay.joined(kept), Replay.joined(few)
-        if wants and (rate is None or bag is None or self.whole):
-            rows = spread(len(result.times), SAMPLES_OF_A_MEAN)
-            if rate is not None:
-                limiter, stamps = RateLimiter(rate), result.recording.samples.stamp_ns.tolist()
-                rows = np.flatnonzero([limiter.is_due(stamp) for stamp in stamps])
-            result = with_deviations(result, rows, self.progress)
-            lack = result.deviations.lack if result.deviations else ''
-            if result.deviations and (rate is None or bag is None):
-                summary.add_deviations(result)
         self.progress('checks', 0.0)
-        record = summary.record(result, lack) | {
-            'sensor_residuals': sensor_records(part, find_situations(part)),
-            'faults': fault_records(replace(part, recording=Log.joined(even))),
+        some = Replay.joined(few)
+        record = summary.record(some) | {
+            'sensor_residuals': sensor_records(some, find_situations(some)),
+            'faults': fault_records(replace(some, recording=Log.joined(even))),
         }
-        result = replace(result, summary=record)
         self.progress('checks', 1.0)
+        result = replace(found if self.whole else some, summary=record)
         return replace(result, findings=(*summary.findings(), *replay_findings(result)))
 
-    def _estimated(self, log: Log, estimator: WrenchEstimator, offsets: Offsets) -> Replay:
-        """Return the estimates of a piece."""
+    def _estimated(
+        self, log: Log, estimator: WrenchEstimator, offsets: Offsets, limiter: RateLimiter
+    ) -> Replay:
+        """Return the estimates of a piece, and their standard deviations at times."""
         estimate = clean = estimate_log(estimator, log.samples, log.touches)
         if log.frozen.any():
             clean = estimate_log(estimator, log.without_frozen(), log.touches)
@@ -209,7 +195,13 @@ class _Job(NamedTuple):
             columns = [self.robot.link_names.index(link) for link in links]
             wrenches = internal.net(log.samples, estimate)[:, columns]
             found = replace(found, net=Inside(links, links, wrenches))
-        return found
+        if not outputs.deviations_rate or self.deviations_rate == 0.0:
+            return found
+        rows = spread(len(log.samples), SAMPLES_OF_A_MEAN if self.whole else SAMPLES_OF_A_PIECE)
+        if self.deviations_rate is not None:
+            stamps = log.samples.stamp_ns.tolist()
+            rows = np.flatnonzero([limiter.is_due(stamp) for stamp in stamps])
+        return with_deviations(found, rows, self.progress)
 
 
 def _in_hindsight(pieces: Iterable[Log]) -> Iterator[Log]:

@@ -153,38 +153,25 @@ class Replay:
             bag.add(self, progress)
 
     def take(self, rows: Indices) -> Replay:
-        """Return the replay of some samples, without standard deviations."""
-        through, net = (
-            None if one is None else one._replace(wrenches=one.wrenches[rows])
-            for one in (self.through, self.net)
-        )
+        """Return the estimates of some samples alone."""
         estimate = self.estimate.at(rows)
         return replace(
             self, recording=self.recording.take(rows), estimate=estimate,
             clean=estimate if self.clean is self.estimate else self.clean.at(rows),
-            judged=self.judged[rows], deviations=None, through=through, net=net,
+            judged=self.judged[rows], deviations=None, through=None, net=None,
         )  # fmt: skip
 
     @classmethod
     def joined(cls, parts: Sequence[Replay]) -> Replay:
-        """Return the replay of all samples of pieces, without standard deviations."""
-        first, parts = parts[0], list(parts)
-        if len(parts) == 1:
-            return first
-        estimate = joined_estimates(first.estimator, [one.estimate for one in parts])
-        clean = estimate
-        if any(one.clean is not one.estimate for one in parts):
-            clean = joined_estimates(first.estimator, [one.clean for one in parts])
-        through, net = (
-            None if found[0] is None
-            else found[0]._replace(wrenches=np.concatenate([one.wrenches for one in found if one]))
-            for found in ([one.through for one in parts], [one.net for one in parts])
-        )  # fmt: skip
-        return replace(
-            first, recording=Log.joined([one.recording for one in parts]), estimate=estimate,
-            clean=clean, judged=np.concatenate([one.judged for one in parts]), deviations=None,
-            through=through, net=net,
-        )  # fmt: skip
+        """Return the estimates of parts of a log together."""
+        first = parts[0]
+        estimate, clean = (
+            joined_estimates(first.estimator, [getattr(one, name) for one in parts])
+            for name in ('estimate', 'clean')
+        )
+        recording = Log.joined([one.recording for one in parts])
+        judged = np.concatenate([one.judged for one in parts])
+        return replace(first, recording=recording, estimate=estimate, clean=clean, judged=judged)
 
 
 ARRAYS = tuple(name for name in WrenchEstimate._fields if name != 'contacts')

@@ -101,6 +101,8 @@ class Summary:
         """Of joints and sensors after the start: samples, those without value, first state."""
         self._impossible: dict[tuple[str, str], Finding] = {}
         self._momentum = MomentumRecords(robot, settings)
+        self._lack = ''
+        """Reason that standard deviations are unknown."""
         self._situations = Counter[tuple[Any, ...]]()
 
     def add(self, part: Replay) -> None:
@@ -117,8 +119,15 @@ class Summary:
             sums = _sums(getattr(clean, kind), good)
             for name, (n, own), is_assumed in zip(names, sums, assumed.tolist(), strict=True):
                 self._figures[kind, name].add(n, own, assumed=is_assumed)
-        if part.deviations is not None:
-            self.add_deviations(part)
+        if (spreads := part.deviations) is not None:
+            self._lack = self._lack or spreads.lack
+            for kind, names, good in self._results(part):
+                values = getattr(spreads, kind)
+                known = good[spreads.rows] & ~np.isnan(values).any(
+                    axis=tuple(range(2, values.ndim))
+                )
+                for name, (n, own) in zip(names, _sums(values, known), strict=True):
+                    self._figures[kind, name, 'deviation'].add(n, own)
         self._compare(part)
         for kind, found in (('joint', part.through), ('link', part.net)):
             if found is not None:
@@ -141,15 +150,6 @@ class Summary:
             self._impossible.setdefault((one.subject, one.code), one)
         self._momentum.add(part)
         self._situations.update({one[:3]: len(one.rows) for one in find_situations(part)})
-
-    def add_deviations(self, part: Replay) -> None:
-        """Take the standard deviations of results that are judged."""
-        assert part.deviations is not None
-        for kind, names, good in self._results(part):
-            values = getattr(part.deviations, kind)
-            known = ~np.isnan(values).any(axis=tuple(range(2, values.ndim)))
-            for name, (n, own) in zip(names, _sums(values, good[part.deviations.rows] & known)):
-                self._figures[kind, name, 'deviation'].add(n, own)
 
     def _results(self, part: Replay) -> Iterator[tuple[str, Sequence[str], Mask]]:
         """Yield each kind of results, their names, and the samples at which each is judged."""
@@ -193,12 +193,8 @@ class Summary:
         for name, (n, own) in zip(self._robot.joint_names, _sums(both, good), strict=True):
             self._figures['compared', name].add(n, own)
 
-    def record(self, replay: Replay, lack: str) -> Record:
-        """
-        Return all figures: numbers, and lists of records.
-
-        replay: some samples of it; lack: reason that standard deviations are unknown.
-        """
+    def record(self, replay: Replay) -> Record:
+        """Return all figures: numbers, and lists of records; of the replay some samples."""
         robot, offsets, log = self._robot, replay.offsets, replay.recording
         statistics, share = log.statistics, len(replay.times) / self._n_samples
         found = self._situations.most_common()
@@ -243,7 +239,7 @@ class Summary:
             'external_torques': list(
                 self._records('external_torques', 'joint', robot.joint_names) if contacts else ()
             ),
-            'deviations_lack': lack,
+            'deviations_lack': self._lack,
             **{
                 key: [
                     {kind: of[1], 'frame': of[2], **figures.record()}
