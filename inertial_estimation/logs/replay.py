@@ -48,15 +48,15 @@ from inertial_estimation.sample import SampleBatch
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import stream_noise
 
-SAMPLES_OF_A_MEAN, SAMPLES_OF_A_PIECE = 100, 20
+SAMPLES_OF_A_MEAN, SAMPLES_OF_A_PIECE = 100, 10
 """Samples whose standard deviations are computed unless a bag is to hold them."""
 SAMPLES_PER_TICK = 50
 FAULT_SECONDS = 120.0
 """Faults are searched in the pieces that begin earlier than this [s]: they last."""
 MIN_BATCH = 8
 """Samples from which a batch costs less than as many steps."""
-PIECE = 20.0
-"""Length of the pieces of a log that are worked on at once [s]."""
+PIECE, MAX_PIECES = 10.0, 16
+"""Length of the pieces of a bag [s], and how many keep `MAX_SAMPLES`; of more, fewer stay."""
 
 
 def replay(
@@ -91,8 +91,8 @@ def replay(
     out : str or Path, optional
         A new bag for the results, written piece by piece.
     whole : bool
-        Return all samples. False: read a bag in pieces and return a few samples of each, with the
-        same figures and findings, so that the memory does not grow with its length.
+        Return all samples. False: where the settings have the FT offsets, read a bag in pieces
+        and return a few samples of each, so that the memory does not grow with its length.
     progress : callable, optional
         Called with the stage and its share that is done.
 
@@ -139,7 +139,7 @@ class _Job(NamedTuple):
             Summary(self.robot, self.settings),
             RateLimiter(self.deviations_rate or 0),
         )
-        few, even, span, reads = [], [], [], not self.robot.ft_sensors
+        few, even, span, reads, stride = [], [], [], not self.robot.ft_sensors, 1
         self.progress('estimating', 0.0)
         with ExitStack() as stack:
             bag = None if self.out is None else stack.enter_context(ResultBag(self.out))
@@ -156,7 +156,10 @@ class _Job(NamedTuple):
                     bag.add(found, self.progress)
                 # Evenly spread over the samples that are judged, over all if none is.
                 rows = np.flatnonzero(found.judged if found.judged.any() else ~found.judged)
-                few.append(found.take(rows[spread(len(rows), MAX_SAMPLES)]))
+                few.append(found.take(rows[spread(len(rows), max(MAX_SAMPLES // stride, 1))]))
+                if len(few) == MAX_PIECES * stride:
+                    stride *= 2
+                    few = [one.take(np.arange(0, len(one.times), 2)) for one in few]
                 even += _even(found.recording, summary.start_ns)
             if not (few and reads):
                 start, stop = self.time_range.start, self.time_range.stop
