@@ -7,6 +7,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from time import process_time
@@ -21,6 +22,7 @@ from scipy.interpolate import make_interp_spline
 from bench.report import Table
 from inertial_estimation import EstimatorSettings, identify, open_log, replay
 from inertial_estimation.arrays import Array
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.model.configured_robot import build_robot
@@ -143,27 +145,32 @@ def smooth_motion(rng: np.random.Generator, t: Array, middle: Array) -> Array:
 def measure() -> tuple[list[Table], list]:
     """Measure reading, replay and identification on a simulated iCub with one IMU."""
     imu, foot = IMUS[0], ('l_sole',)
-    topics = {f'ft.{name}.topic': f'/ft/{name}' for name in FTS}
-    topics |= {'ft_sensors': FTS, 'imus': [imu], f'imu.{imu}.topic': f'/imu/{imu}'}
-    settings = EstimatorSettings.from_dict({'contacts': foot, **topics})
+    settings = EstimatorSettings.from_dict({
+        'contacts': foot, 'ft_sensors': FTS, 'imus': [imu], f'imu.{imu}.topic': f'/imu/{imu}',
+        'joint_states.velocity_source': 'filter', **{f'ft.{k}.topic': f'/ft/{k}' for k in FTS},
+    })  # fmt: skip
     how = IdentifySettings(rows=replace(IdentifySettings().rows, contacts=foot))
-    robot, rows, results = build_robot(settings, icub_urdf()), [], []
+    robot, rows, log = build_robot(settings, icub_urdf()), [], None
+    batch, run = build_estimator(settings, robot).batch, partial(replay, whole=False)
     with tempfile.TemporaryDirectory() as folder:
-        bag = write_log(Path(folder), humanoid_log(imus=[imu], rate=1000.0))
+        streams = humanoid_log(imus=[imu], rate=1000.0)
+        bag, long = (write_log(Path(folder) / str(n), streams, n) for n in (3, 12))
         with BagReader(bag) as reader:
-            for name, job in (
-                ('rosbags alone', lambda: [None for _ in reader.messages(reader.topics)]),
-                ('replay', lambda: replay(robot, bag, settings)),
-                ('open_log', lambda: open_log(bag, robot, settings)),
-                ('identify after open_log', lambda: identify(robot, results[-1], how)),
+            for name, seconds, job in (
+                ('rosbags alone', 60, lambda _: [0 for _ in reader.messages(reader.topics)]),
+                ('replay', 60, lambda _: run(robot, bag, settings)),
+                ('replay of 240 s', 240, lambda _: run(robot, long, settings)),
+                ('open_log', 60, lambda _: open_log(bag, robot, settings)),
+                ('batch after open_log', 60, lambda log: batch(log.samples)),
+                ('identify after open_log', 60, lambda log: identify(robot, log, how)),
             ):
                 start = process_time()
-                results.append(job())
-                time = process_time() - start
-                memory = getrusage(RUSAGE_SELF).ru_maxrss / 1e3
-                rows.append((name, time, time / rows[0][1] if rows else 1.0, 20.0 / time, memory))
+                found = job(log)
+                time, log = process_time() - start, found if name == 'open_log' else log
+                memory, speed = getrusage(RUSAGE_SELF).ru_maxrss / 1e3, seconds / time
+                rows.append((name, time, rows[0][3] / speed if rows else 1.0, speed, memory))
     columns = 'job', 'processor time [s]', '/ rosbags', 'times real time', 'largest memory [MB]'
-    return [Table('Bag of 20 s at 1 kHz', columns, rows)], []
+    return [Table('Bag of 60 s at 1 kHz', columns, rows)], []
 
 
 def ntnu_log(name: str) -> Log:
@@ -193,8 +200,9 @@ def icub_urdf() -> str:
     return (DATA / 'models' / 'icub_v2_5.urdf').read_text()
 
 
-def write_log(folder: Path, log: Log) -> str:
-    """Write a bag, or a table; return its path."""
+def write_log(folder: Path, log: Log, copies: int = 1) -> str:
+    """Write a bag, to and fro in turn, or a table; return its path."""
+    folder.mkdir(exist_ok=True)
     if not any(stream.type for stream in log.values()):
         np.savez(
             folder / 'log.npz',
@@ -203,14 +211,18 @@ def write_log(folder: Path, log: Log) -> str:
         )
         return str(folder / 'log.npz')
     with Writer(folder / 'bag', version=8, storage_plugin=StoragePlugin.MCAP) as writer:
-        rows = []
-        for topic, s in log.items():
-            connection = writer.add_connection(topic, s.type, typestore=STORE)
-            stamps = (1_000 * NS + np.round(s.seconds * NS)).astype(int).tolist()
-            heard = np.maximum.accumulate(stamps).tolist()
-            rows += [(at, t, connection, s, k) for k, (at, t) in enumerate(zip(heard, stamps))]
-        for at, stamp, connection, s, k in sorted(rows, key=lambda row: row[0]):
-            writer.write(connection, at, STORE.serialize_cdr(message(s, k, stamp), s.type))
+        add = partial(writer.add_connection, typestore=STORE)
+        connections = {topic: add(topic, s.type) for topic, s in log.items()}
+        for copy in range(copies):
+            rows, begin = [], NS * (1_000 + copy * 20)
+            for topic, s in log.items():
+                way = s._replace(values=s.values[:: (-1) ** copy])
+                stamps = (begin + np.round(s.seconds * NS)).astype(int).tolist()
+                heard = np.maximum.accumulate(stamps).tolist()
+                rows += [(at, t, topic, way, k) for k, (at, t) in enumerate(zip(heard, stamps))]
+            for at, stamp, topic, s, k in sorted(rows, key=lambda row: row[0]):
+                data = STORE.serialize_cdr(message(s, k, stamp), s.type)
+                writer.write(connections[topic], at, data)
     return str(folder / 'bag')
 
 

@@ -13,10 +13,11 @@ from bag_messages import JOINT_STATE, imu, joint_state, point, sent, wrench, wri
 from robots import nested_humanoid_urdf
 
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.logs import array_samples, bag
 from inertial_estimation.logs.array_samples import ArraySamples, Irregular
 from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.bag_samples import Bag
-from inertial_estimation.logs.log import no_progress
+from inertial_estimation.logs.log import Log, no_progress
 from inertial_estimation.logs.open_log import by_rows, open_log
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch
@@ -36,6 +37,8 @@ SETTINGS = {
 }
 # Sums of 20 products in another order, over weights of a second derivative.
 ROUND_OFF = 1e-9
+SECONDS = 0.1
+"""Length of pieces."""
 
 
 def stamps_of(rng, n, period_ns, jitter_ns):
@@ -99,8 +102,9 @@ def opened(reader, settings, robot):
 
 def read_both(tmp_path, messages, settings, robot):
     with BagReader(write_bag(tmp_path / 'bag', messages)) as reader:
-        bag = opened(reader, settings, robot)
-        return bag.read_arrays(), bag.read_messages()
+        one = opened(reader, settings, robot)
+        (whole,), pieces = one.read_arrays(), list(one.read_arrays(SECONDS))
+        return whole, one.read_messages(), pieces
 
 
 @pytest.mark.filterwarnings('ignore:invalid value encountered')
@@ -131,8 +135,12 @@ def test_arrays_are_the_samples_of_the_assembler(
     # Exact stamps, jitter that counts as none, and real jitter.
     jitter_ns = rng.choice([0, 30, 100_000])
     messages = random_messages(rng, robot, jitter_ns, LAYOUTS[topics])
-    found, wanted = read_both(tmp_path, messages, settings, robot)
+    monkeypatch.setattr(bag, 'PIECE', 100)
+    monkeypatch.setattr(array_samples, 'HELD_NS', 20 * MS)
+    found, wanted, pieces = read_both(tmp_path, messages, settings, robot)
     assert_same(found, wanted)
+    assert len(pieces) > 3
+    assert_same(Log.joined(pieces), wanted)
 
 
 def assert_same(found, wanted):
@@ -208,10 +216,10 @@ def test_logs_that_need_the_assembler_get_it(tmp_path, change):
     messages += [('/joint_states', JOINT_STATE, stamp, one) for one in data]
     path = write_bag(tmp_path / 'bag', messages)
     with BagReader(path) as reader:
-        bag = opened(reader, settings, robot)
+        one = opened(reader, settings, robot)
         with pytest.raises(Irregular):
-            bag.read_arrays()
-        wanted = bag.read_messages()
+            list(one.read_arrays())
+        wanted = one.read_messages()
     found = open_log(path, robot, settings)
     np.testing.assert_array_equal(found.samples.positions, wanted.samples.positions)
     assert found.problems == wanted.problems

@@ -70,10 +70,10 @@ def run(chosen: argparse.Namespace) -> None:
                 chosen.offsets_from, TimeRange(*chosen.offset_range), chosen.support
             ),
             deviations_rate=None if chosen.out is None else settings.outputs.deviations_rate,
+            out=chosen.out,
+            whole=False,
             progress=progress,
         )
-        if chosen.out is not None:
-            found.save(Path(chosen.out), progress)
     write_json(chosen.json, {**found.summary, 'findings': list(found.findings)})
     show(*_summary(found))
     if chosen.full:

@@ -95,11 +95,10 @@ class Dynamics:
         q, v, a = (part.T for part in self._split(states.T))
         positions = np.ascontiguousarray(samples.positions, dtype=np.float64)
         tau, poses, axes = (np.empty((n, *x.shape)) for x in (self.tau, self.poses, self.axes))
-        for i in range(n):
-            self._compute(q[i], v[i], a[i], positions[i])
-            tau[i] = self.tau
-            poses[i] = self.poses
-            axes[i] = self.axes
+        own = self.tau, self.poses, self.axes
+        for state, found in zip(zip(q, v, a, positions), zip(tau, poses, axes)):
+            self._compute(*state)
+            found[0][...], found[1][...], found[2][...] = own
         return tau, poses, axes
 
     def _split(self, state: Array) -> tuple[Array, Array, Array]:

@@ -200,15 +200,13 @@ def alike(*masks: Mask) -> Iterator[tuple[list[Mask], Indices]]:
     flags = np.concatenate(masks, axis=1)
     borders = np.cumsum([mask.shape[1] for mask in masks])[:-1]
     packed = np.packbits(flags, axis=1)
-    groups: dict[bytes, list[int]] = {}
-    if (packed == packed[:1]).all():
-        groups[b''] = list(range(len(packed)))
-    else:
-        for k, row in enumerate(packed):
-            groups.setdefault(row.tobytes(), []).append(k)
-    for rows in groups.values() or [[]]:
-        row = flags[rows[0]] if rows else np.zeros(flags.shape[1], dtype=bool)
-        yield np.split(row, borders), np.array(rows, dtype=np.intp)
+    starts = np.flatnonzero((packed[1:] != packed[:-1]).any(axis=1)) + 1
+    groups: dict[bytes, list[Indices]] = {}
+    for rows in np.split(np.arange(len(packed)), starts):
+        groups.setdefault(packed[rows[:1]].tobytes(), []).append(rows)
+    for runs in groups.values():
+        row = flags[runs[0][0]] if len(flags) else np.zeros(flags.shape[1], dtype=bool)
+        yield np.split(row, borders), np.concatenate(runs)
 
 
 class Gaps:

@@ -69,8 +69,12 @@ class Step:
         self._cross = np.empty((*lead, n_frames, 9))
         # With the matrices X and Y of a frame, root_f = local_f @ X and local_f = Y @ root_f:
         # X = [R, RK; 0, R], Y = [R, 0; RK, R], with R the row rotation and f @ K = p x f.
-        # For an exact answer, X of what is measured and Y of the contacts are enough.
+        # For an exact answer, X of what is measured and Y of the contacts are enough; the compiled
+        # step needs them for contacts that share a wrench or know theirs.
+        is_compiled = compiled is not None and 0 not in lead
         stop, start = (n_measured, n_measured) if plan.exact else (n_frames, 0)
+        if is_compiled and (plan.exact or not (plan.splits or len(plan.known))):
+            stop, start = 0, n_frames
         self._X = np.zeros((*lead, stop, 6, 6))
         self._Y = np.zeros((*lead, n_frames - start, 6, 6))
         R, K = self._frames[..., :3, :], self._cross.reshape(*lead, n_frames, 3, 3)
@@ -81,6 +85,7 @@ class Step:
                 (self._X, self._X[..., :3, 3:], slice(stop)),
                 (self._Y, self._Y[..., 3:, :3], slice(start, n_frames)),
             )
+            if maps.size
         ]  # fmt: skip
         """Blocks R and RK of both, and what goes there."""
         self._from_measured = self._X[..., :n_measured, :, :]
@@ -96,7 +101,7 @@ class Step:
         self._exact = self._totals[balance.contact_submodel] if plan.exact else None
         self._factors = balance.joint_factors.transpose(1, 2, 0).copy()
         self._bound = None
-        if compiled is not None and 0 not in lead:
+        if is_compiled:
             forest = plan.dynamics.forest
             arrays = (
                 frames.support, frames.transposed_pose, forest.top_rows, plan.ft_directions,
@@ -104,6 +109,13 @@ class Step:
                 balance.joint_factors, forest.joint_rows, plan.active, self._frames, self.terms,
             )  # fmt: skip
             self._bound = compiled.bind(*map(np.ascontiguousarray, arrays))
+            # What is left over is expressed at the root links as wrenches at contacts are.
+            at_frames, none = np.zeros((*lead, n_frames, 6)), np.zeros(0)
+            self._left, self._no_torques = at_frames[..., frames.roots :, :], (none, none)
+            arrays = (
+                *arrays[:6], forest.joint_rows[:0], plan.residual_rows, self._frames, at_frames,
+            )  # fmt: skip
+            self._bound_residuals = compiled.bind(*map(np.ascontiguousarray, arrays))
         gaps = [np.asarray(flags & LOST != 0) for flags in plan.quality]
         gaps[3][np.setdiff1d(np.arange(len(plan.ranks)), plan.residual_rows)] = True
         gaps[0], gaps[3] = (np.repeat(gaps[k][:, None], 6, axis=1) for k in (0, 3))
@@ -159,8 +171,12 @@ class Step:
             totals = np.matmul(self._totals, self._measured)
             flags = self._find_external(totals)
             left = totals - np.matmul(plan.carried, self._external)
-            roots = self._Y[..., plan.frames.roots :, :, :]
-            residuals[..., plan.residual_rows, :] += _from_root(roots, left)
+            if self._bound is None:
+                roots = self._Y[..., plan.frames.roots :, :, :]
+                residuals[..., plan.residual_rows, :] += _from_root(roots, left)
+            else:
+                self._left[...] = left
+                compiled.project(self._bound_residuals, tau, axes, residuals, *self._no_torques)
         results = self._project(tau, axes)
         if len(plan.known):
             results[0][..., plan.active[plan.known], :] = plan.known_wrenches
@@ -171,7 +187,7 @@ class Step:
         plan, frames = self.plan, self.plan.frames
         if self._bound is not None:
             compiled.measure(self._bound, tau, poses, ft_wrenches)
-            if self._exact is None:
+            if self._maps:
                 self._set_maps()
             return
         poses.take(frames.support, axis=-3, out=self._supports, mode='clip')

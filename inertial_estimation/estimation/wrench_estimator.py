@@ -218,7 +218,10 @@ class WrenchEstimator:
             plan = self._cache.get(faults, given).plan
             gaps = Gaps(faults, plan.motion)
             for start in range(0, max(1, len(rows)), CHUNK):
-                taken = rows[start : start + CHUNK]
+                own = rows[start : start + CHUNK]
+                taken: Any = own
+                if len(own) and own[-1] - own[0] == len(own) - 1:
+                    taken = slice(own[0], own[-1] + 1)
                 chunk, wrenches = gaps.fill(samples.take(taken), measured[taken])
                 if len(chunk) != n:
                     n = len(chunk)

@@ -9,7 +9,6 @@ Stamps may jitter, come in any order within `HELD_NS`, and stop; the clock may n
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -61,10 +60,11 @@ class ArraySamples:
     def __init__(
         self, robot: Robot, settings: EstimatorSettings, sources: Sequence[Source] = ()
     ) -> None:
-        used, fts = settings.filter, robot.ft_sensors
+        used, fts_used = settings.filter, [settings.ft_of(one.name) for one in robot.ft_sensors]
+        imus_used = [settings.imu_of(one.name) for one in robot.imus]
         if (
             used.kind == 'kalman'
-            or any(settings.ft_of(ft.name).temperature_topic for ft in fts)
+            or any(given.temperature_topic for given in fts_used)
             or not set(robot.joint_names) - set(settings.joint_states.assumed)
         ):  # fmt: skip
             raise Irregular
@@ -73,8 +73,16 @@ class ArraySamples:
         self._assumed = self._joints.at(0)
         self._leading = set[str]()
         """Parts of the joint topic that triggers."""
-        self._pieces: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
+        self._streams: dict[Any, BatchStream] = {}
         self._contacts: list[tuple[int, int, str, Array]] = []
+        self._touching = ContactStream(robot, settings)
+        self._done_ns = self._first_ns = self._last_ns = self._n_samples = 0
+        """Stamp up to which messages are used, first and last instant, number of samples."""
+        self._lead = len(robot.joint_names)
+        longest = max(settings.joint_states.max_age, settings.frozen_after)
+        longest = max([longest, *(one.max_age for one in (*fts_used, *imus_used))])
+        memory = 2.0 * used.window + used.delay + longest
+        self._memory_ns = round(1e9 * memory)
         self._newest_ns = self._newest_joints_ns = 0
         self._late = {source.name: [0, 0] for source in sources[:-1]}
         self._origins: list[tuple[int, int]] = []
@@ -109,7 +117,7 @@ class ArraySamples:
         for kind, k, sensor in (*fts, *imus):
             own = np.where(known, stamps + round(1e9 * sensor.time_offset), 0)
             readings = rows.ft_readings if kind == 'ft' else motions
-            self._pieces[kind, k].append((own, order, readings[:, k]))
+            self._stream(kind, k).waiting.append((own, order, readings[:, k]))
         layout, first = self._joints.layout(0, self._robot.joint_names), int(known.argmax())
         if layout.part is None:
             raise Irregular
@@ -117,14 +125,14 @@ class ArraySamples:
         efforts = np.full_like(rows.positions, np.nan) if rows.efforts is None else rows.efforts
         values = np.stack([rows.positions, rows.velocities, efforts], axis=1)[first:]
         values = values[:, :, layout.columns]
-        self._pieces[layout.part].append((stamps[first:], order[first:], values))
+        self._stream(layout.part).waiting.append((stamps[first:], order[first:], values))
         if self._robot.ft_sensors:
             self._origins.append((int(stamps[first]), int(stamps[first])))
 
     def _keep(self, source: Source, block: Block, stamps: Stamps, order: Indices) -> None:
         """Keep the readings of a block."""
         kind, values, n = source.kind, block.arrays[0], len(stamps)
-        key: Any = kind, source.index
+        key: tuple[Any, ...] = kind, source.index
         if kind == 'joints':
             names = block.texts[1]
             sizes = [array.shape[1] for array in block.arrays]
@@ -135,10 +143,10 @@ class ArraySamples:
             layout = self._joints.layout(source.index, names)
             if layout.part is None:
                 return
-            key = layout.part
+            key = (layout.part,)
             if source.index == 0:
-                self._leading.add(key.name)
-            values = np.full((n, 3, len(key.joint_rows)), np.nan)
+                self._leading.add(layout.part.name)
+            values = np.full((n, 3, len(layout.part.joint_rows)), np.nan)
             for k, given in enumerate(block.arrays):
                 if given.shape[1] == len(names):
                     values[:, k] = given[:, layout.columns]
@@ -152,7 +160,13 @@ class ArraySamples:
             found = zip(stamps.tolist(), order.tolist(), values, strict=True)
             self._contacts += [(ns, at, block.texts[0], point) for ns, at, point in found]
             return
-        self._pieces[key].append((stamps, order, values))
+        self._stream(*key).waiting.append((stamps, order, values))
+
+    def _stream(self, *key: Any) -> BatchStream:
+        """Return a stream: a part of the joint states, or kind and index of a sensor."""
+        if key not in self._streams:
+            self._streams[key] = BatchStream(6, self._memory_ns)
+        return self._streams[key]
 
     def _check_order(self, found: Sequence[tuple[Source, Stamps, Indices]]) -> None:
         """Raise if time was set back; count readings that come behind their joint state."""
@@ -169,20 +183,35 @@ class ArraySamples:
             counts[1] += len(own)
         self._newest_ns, self._newest_joints_ns = int(newest[-1]), int(leading[-1])
 
-    def log(self) -> Log:
-        """Return the log of all pieces."""
-        parts = [(part, BatchStream(self._pieces.pop(part), 0)) for part in self._joints.parts]
-        parts.sort(key=lambda one: (one[1].stamps[0], one[1].order[0]))
+    def due(self, seconds: float) -> int:
+        """Return the stamp up to which messages are final if they span some time, otherwise 0."""
+        leading = [self._stream(part) for part in self._joints.parts if part.name in self._leading]
+        stamps = np.concatenate([[0], *(one[0] for stream in leading for one in stream.waiting)])
+        # Messages may still come that are earlier by this; one joint state stays for the end.
+        until_ns = min(self._newest_ns - HELD_NS, stamps.max()) - 1
+        found = int(stamps[stamps <= until_ns].max(initial=0))
+        start_ns = self._done_ns or stamps[1:].min(initial=found)
+        return found if found - start_ns > 1e9 * seconds else 0
+
+    def log(self, until_ns: float = np.inf) -> Log:
+        """Return the samples of the messages up to a stamp that are not in the log before."""
+        found = [(part, self._stream(part)) for part in self._joints.parts]
+        for stream in self._streams.values():
+            stream.take(until_ns)
+        parts = [one for one in found if len(one[1].stamps)]
+        parts.sort(key=lambda one: one[1].start)
         rows = [row for part, _ in parts for row in part.joint_rows.tolist()]
         leading = [one for one in parts if one[0].name in self._leading]
         triggers, owners, fed = self._triggers(leading)
-        if not len(triggers) or len(set(rows)) < len(rows):
+        if not (len(triggers) or self._n_samples) or len(set(rows)) < len(rows):
             raise Irregular
         for part, stream in parts:
             stream.feed(triggers, fed.get(part.name))
         clock = self._clock(triggers, leading, owners)
         instants = clock.instants
-        if not len(instants):
+        self._n_samples += len(instants)
+        self._first_ns = self._first_ns or max(instants[:1].tolist(), default=0)
+        if not self._n_samples:
             raise Irregular
         for _, stream in parts:
             stream.place(clock, self._settings.joint_states.max_age)
@@ -198,11 +227,13 @@ class ArraySamples:
         for part, _ in parts:
             rates[part.rows] = joints[part.name].rate
         sensors = (np.array([one.rate for one in kind.values()]) for kind in (imus, fts))
+        self._done_ns = max([self._done_ns, *triggers[-1:].tolist()])
+        self._last_ns = max([self._last_ns, *instants[-1:].tolist()])
         return Log(
             samples,
-            min(self._origins, default=(0, int(instants[0])))[1],
-            AssemblerStatistics(len(instants), 0, self._joints.ignored, joints, fts, imus),
-            self._touches(clock),
+            min(self._origins, default=(0, self._first_ns))[1],
+            AssemblerStatistics(self._n_samples, 0, self._joints.ignored, joints, fts, imus),
+            self._touches(clock, is_last=until_ns == np.inf),
             StreamRates(rates, *sensors),
             late={name: late / n for name, (late, n) in self._late.items() if late},
         )
@@ -216,9 +247,11 @@ class ArraySamples:
         owners = np.repeat(np.arange(len(leading)), [len(one.stamps) for _, one in leading])
         stamps = np.concatenate([one.stamps for _, one in leading])
         rows = np.lexsort((np.concatenate([one.order for _, one in leading]), stamps))
-        stamps, owners, taken = stamps[rows], owners[rows], np.arange(len(rows))
+        stamps, owners = stamps[rows], owners[rows]
+        taken = np.flatnonzero(stamps > self._done_ns)
         if len(leading) > 1:
-            taken = self._leads(stamps, owners, [part.first_row for part, _ in leading])
+            firsts = [part.first_row for part, _ in leading]
+            taken = taken[self._leads(stamps[taken], owners[taken], firsts)]
         return (
             stamps[taken],
             owners[taken],
@@ -233,7 +266,7 @@ class ArraySamples:
         if not delay_ns:
             return Clock(triggers, np.arange(len(triggers)), triggers)
         stamps = [one.stamps[one.kept].tolist() for _, one in leading]
-        last, samples, instants = 0, [], []
+        last, samples, instants = self._last_ns, [], []
         for row, (trigger, owner) in enumerate(zip(triggers.tolist(), owners.tolist())):
             own = stamps[owner]
             begin, end = bisect_right(own, last), bisect_right(own, trigger - delay_ns)
@@ -246,13 +279,14 @@ class ArraySamples:
     def _leads(self, stamps: Stamps, owners: Indices, firsts: Sequence[int]) -> Indices:
         """Return the messages that hold the lead joint, as `SampleAssembler.push_joints`."""
         max_age_ns = round(1e9 * self._settings.joint_states.max_age)
-        lead, last, taken = len(self._robot.joint_names), 0, []
+        lead, last, taken = self._lead, self._done_ns, []
         for k, (stamp, owner) in enumerate(zip(stamps.tolist(), owners.tolist(), strict=True)):
             if firsts[owner] <= lead or stamp - last > max_age_ns:
                 lead = firsts[owner]
                 if stamp > last:
                     last = stamp
                     taken.append(k)
+        self._lead = lead
         return np.array(taken, dtype=np.intp)
 
     def _at_joints(
@@ -320,7 +354,7 @@ class ArraySamples:
         states = np.empty(readings.shape[:2], dtype=np.uint8)
         limit_ns, smooth = round(1e9 * settings.frozen_after), settings.filter.smooth_readings
         for index, (name, given, measures) in enumerate(sensors):
-            stream = BatchStream(self._pieces[kind, index], 6)
+            stream = self._stream(kind, index)
             if measures in ABSENT:
                 stream.values[:, ABSENT[measures]] = np.nan
             if isinstance(given, FtSettings) and given.range:
@@ -328,6 +362,7 @@ class ArraySamples:
             stream.feed(clock.triggers)
             stream.place(clock, given.max_age)
             since, judged = _unchanged_since(stream.values), _judged(stream.values, measures)
+            stream.since = since
             frozen = (limit_ns > 0) & (stream.stamps - stream.stamps[since] >= limit_ns)
             code, values = stream.states, readings[:, index]
             held, usable = np.append(frozen, False), np.append(judged != State.INVALID, False)
@@ -356,24 +391,29 @@ class ArraySamples:
                 used &= code != State.WARMING
             statistics[name] = stream.statistics(
                 used=int(used.sum()), invalid=int((code == State.INVALID).sum()),
-                repeated=int((since < np.arange(len(since))).sum()),
+                repeated=int((since < np.arange(len(since)))[stream.known :].sum()),
                 frozen_intervals=_frozen_intervals(stream.stamps, since, judged, limit_ns),
             )  # fmt: skip
             states[:, index] = code
         return statistics, readings, states
 
-    def _touches(self, clock: Clock) -> Touches:
+    def _touches(self, clock: Clock, *, is_last: bool) -> Touches:
         """Return the contacts at each sample."""
-        stream, present = ContactStream(self._robot, self._settings), []
-        waiting = sorted(self._contacts, key=lambda one: one[:2], reverse=True)
-        triggers = clock.triggers[clock.samples].tolist()
-        for trigger, instant in (*zip(triggers, clock.instants.tolist()), (None, 0)):
-            while waiting and (trigger is None or waiting[-1][0] <= trigger):
-                stamp, _, frame, point = waiting.pop()
-                stream.push(stamp, frame, point)
-            if trigger is not None:
-                present.append(stream.at(instant))
+        stream, present = self._touching, []
+        self._contacts.sort(key=lambda one: one[:2], reverse=True)
+        stamps = clock.triggers[clock.samples]
+        for trigger, instant in zip(stamps.tolist(), clock.instants.tolist()):
+            self._touch(trigger)
+            present.append(stream.at(instant))
+        if is_last:
+            self._touch(np.inf)
         return touches_of(present, stream)
+
+    def _touch(self, until_ns: float) -> None:
+        """Take the contacts up to a stamp."""
+        while self._contacts and self._contacts[-1][0] <= until_ns:
+            stamp, _, frame, point = self._contacts.pop()
+            self._touching.push(stamp, frame, point)
 
 
 def touches_of(present: Sequence[tuple[Contact, ...]], contacts: ContactStream) -> Touches:

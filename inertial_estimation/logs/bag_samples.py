@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from heapq import heappop, heappush
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,8 +34,14 @@ from inertial_estimation.signals.sources import sources_of
 MESSAGES_PER_TICK = 2000
 
 
-def read_bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progress) -> Log:
-    """Return the samples that the node would have made of messages in time."""
+def read_bag(
+    path: Path, robot: Robot, settings: EstimatorSettings, progress: Progress, seconds: float = inf
+) -> Iterator[Log]:
+    """
+    Yield the samples that the node would have made of messages in time, in pieces of a length.
+
+    Irregular: a later piece needs the messages one after the other.
+    """
     needs = build_calibration(settings, robot).needs_temperature
     for sensor, needed in zip(robot.ft_sensors, needs, strict=True):
         if needed and not settings.ft_of(sensor.name).temperature_topic:
@@ -44,12 +51,16 @@ def read_bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Pr
             )
     with BagReader(path) as reader:
         bag = Bag(reader, robot, settings, needs, progress)
+        has_begun = False
         try:
-            log = bag.read_arrays()
+            for log in bag.read_arrays(seconds):
+                has_begun = True
+                yield log
         except Irregular:
-            log = bag.read_messages()
+            if has_begun:
+                raise
+            yield bag.read_messages()
     progress('reading', 1.0)
-    return log
 
 
 class Bag(NamedTuple):
@@ -62,8 +73,8 @@ class Bag(NamedTuple):
     """FT sensors whose temperature is needed, (n_fts,)."""
     progress: Progress
 
-    def read_arrays(self) -> Log:
-        """Return the log, made of whole streams; raise Irregular if that does not do."""
+    def read_arrays(self, seconds: float = inf) -> Iterator[Log]:
+        """Yield the log in pieces of a length, made of whole streams; Irregular: it cannot be."""
         _, router, topics = self._assembly()
         streams = ArraySamples(self.robot, self.settings, router.sources)
         read, total = 0, sum(topics.values())
@@ -71,7 +82,9 @@ class Bag(NamedTuple):
             streams.add(piece)
             read += sum(len(data) for data, _ in piece.values())
             self.progress('reading', read / max(total, 1))
-        return self._finished(streams.log(), router)
+            if until_ns := streams.due(seconds):
+                yield self._finished(streams.log(until_ns), router)
+        yield self._finished(streams.log(), router)
 
     def read_messages(self) -> Log:
         """Return the log, made of one message after the other, as in the node."""

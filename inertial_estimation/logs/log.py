@@ -16,7 +16,7 @@ from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import CallError, LogError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.sender_rates import SlowSender
-from inertial_estimation.sample import SampleBatch
+from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.stream_statistics import AssemblerStatistics, StreamRates
 
 Progress = Callable[[str, float], None]
@@ -119,6 +119,16 @@ class Touches:
         rows = [numbers.setdefault(contacts, len(numbers)) for contacts in found]
         return cls(tuple(numbers), np.array(rows, dtype=np.intp), *others)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Touches]) -> Touches:
+        """Return the touches of pieces of a log, each with the problems up to its end."""
+        numbers: dict[tuple[Contact, ...], int] = {(): 0}
+        rows = [
+            np.array([numbers.setdefault(one, len(numbers)) for one in part.sets])[part.rows]
+            for part in parts
+        ]
+        return replace(parts[-1], sets=tuple(numbers), rows=np.concatenate(rows))
+
 
 @dataclass(frozen=True, eq=False)
 class Log:
@@ -160,6 +170,24 @@ class Log:
     def times(self) -> Array:
         """Times of the samples, shape (n,) [s]."""
         return (self.samples.stamp_ns - self.origin_ns) / 1e9
+
+    @classmethod
+    def joined(cls, pieces: Sequence[Log]) -> Log:
+        """Return the log of all samples of its pieces, each with the figures up to its end."""
+        touches = None
+        if all(one.touches is not None for one in pieces):
+            touches = Touches.joined([one.touches for one in pieces if one.touches])
+        external = {
+            frame: np.concatenate([one.external[frame] for one in pieces])
+            for frame in pieces[0].external
+        }
+        columns = {name: [getattr(one.samples, name) for one in pieces] for name in Sample._fields}
+        known = {k: np.concatenate(v) for k, v in columns.items() if all(x is not None for x in v)}
+        samples = SampleBatch(**known)
+        origin_ns = pieces[0].origin_ns
+        return replace(
+            pieces[-1], samples=samples, origin_ns=origin_ns, touches=touches, external=external
+        )
 
     def within(self, range_: TimeRange) -> Log:
         """Return the samples of a time range."""

@@ -96,7 +96,7 @@ class Offsets:
 
 def compute_offsets(
     request: OffsetRequest,
-    recording: Log,
+    recording: Log | None,
     robot: Robot,
     settings: EstimatorSettings,
     progress: Progress = no_progress,
@@ -104,7 +104,7 @@ def compute_offsets(
     """Compute one constant offset per FT sensor."""
     configured = build_estimator(settings, robot)
     calibration = configured.calibration
-    if request.source == 'settings':
+    if request.source == 'settings' or recording is None:
         return Offsets(request, calibration)
     support = request.support or settings.fixed_link
     if request.source == 'model' and not support:

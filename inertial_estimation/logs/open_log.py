@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,8 +69,19 @@ def open_log(
     elif settings is None:
         raise ConfigError(f"'{part.path}' is a bag, and there are no settings with its topics")
     else:
-        log = read_bag(part.path, robot, settings, progress)
+        (log,) = read_bag(part.path, robot, settings, progress)
     return log if part.is_whole else log.take(part.rows(log.samples.stamp_ns))
+
+
+def open_pieces(
+    path: str | Path, robot: Robot, settings: EstimatorSettings, seconds: float, progress: Progress
+) -> Iterator[Log]:
+    """Read a whole bag in pieces, other logs as one."""
+    part = LogSlice.parse(path)
+    if part.is_whole and part.path.exists() and part.path.suffix not in TABLES:
+        yield from read_bag(part.path, robot, settings, progress, seconds)
+    else:
+        yield open_log(path, robot, settings, progress=progress)
 
 
 def _table(path: Path, robot: Robot, settings: EstimatorSettings | None, layout: Layout) -> Log:

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -18,33 +19,44 @@ from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, LogError
 from inertial_estimation.estimation.contacts import ContactSet
-from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.fault_equations import PERIOD
 from inertial_estimation.estimation.internal_wrenches import build_internal_wrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.logs.array_samples import Irregular
 from inertial_estimation.logs.log import Log, Progress, TimeRange, Touches, no_progress, spread
-from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
-from inertial_estimation.logs.open_log import open_log
-from inertial_estimation.logs.results import Inside, LogDeviations, Replay
+from inertial_estimation.logs.offsets import OffsetRequest, Offsets, compute_offsets
+from inertial_estimation.logs.open_log import open_log, open_pieces
+from inertial_estimation.logs.results import (
+    ARRAYS,
+    Inside,
+    LogDeviations,
+    Replay,
+    ResultBag,
+    joined_estimates,
+)
 from inertial_estimation.logs.sensor_agreement import (
+    MAX_SAMPLES,
     fault_records,
     find_situations,
-    momentum_records,
     sensor_records,
-    uninformed_torques,
 )
-from inertial_estimation.logs.summary import replay_findings, summarize
+from inertial_estimation.logs.summary import Summary, replay_findings
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.outputs.topics import RateLimiter
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import stream_noise
 
-SAMPLES_OF_A_MEAN = 100
+SAMPLES_OF_A_MEAN, SAMPLES_OF_A_PIECE = 100, 10
 """Samples whose standard deviations are computed unless a bag is to hold them."""
 SAMPLES_PER_TICK = 50
+FAULT_SECONDS = 120.0
+"""Faults are searched in the pieces that begin earlier than this [s]: they last."""
 MIN_BATCH = 8
 """Samples from which a batch costs less than as many steps."""
-_ARRAYS = tuple(name for name in WrenchEstimate._fields if name != 'contacts')
+PIECE, MAX_PIECES = 10.0, 16
+"""Length of the pieces of a bag [s], and how many keep `MAX_SAMPLES`; of more, fewer stay."""
 
 
 def replay(
@@ -55,6 +67,8 @@ def replay(
     time_range: TimeRange | None = None,
     offsets: OffsetRequest | None = None,
     deviations_rate: float | None = None,
+    out: str | Path | None = None,
+    whole: bool = True,
     progress: Progress = no_progress,
 ) -> Replay:
     """
@@ -74,6 +88,11 @@ def replay(
         Origin of the FT offsets; the settings by default.
     deviations_rate : float, optional
         Rate of the standard deviations [Hz], 0 for none; by default some 100 samples in all.
+    out : str or Path, optional
+        A new bag for the results, written piece by piece.
+    whole : bool
+        Return all samples. False: where the settings have the FT offsets, read a bag in pieces
+        and return a few samples of each, so that the memory does not grow with its length.
     progress : callable, optional
         Called with the stage and its share that is done.
 
@@ -84,55 +103,132 @@ def replay(
     Raises
     ------
     InertialEstimationError
-        If log, robot and settings do not fit together.
+        If log, robot and settings do not fit together, or the bag of the results exists.
 
     """
     build_internal_wrenches(settings, build_estimator(settings, robot))
+    request = offsets or OffsetRequest()
+    job = _Job(robot, settings, time_range or TimeRange(), deviations_rate, out, whole, progress)
+    if not (whole or isinstance(log, Log)) and request.source == 'settings':
+        try:
+            pieces = open_pieces(log, robot, settings, PIECE, progress)
+            return job.run(pieces, compute_offsets(request, None, robot, settings))
+        except Irregular:
+            # Only a later part of the bag needs the messages one after the other.
+            pass
     if not isinstance(log, Log):
         log = open_log(log, robot, settings, progress=progress)
-    request = offsets or OffsetRequest()
-    computed = compute_offsets(request, log, robot, settings, progress)
-    part = log.within(time_range or TimeRange())
-    if robot.ft_sensors and np.isnan(part.samples.ft_readings).all():
-        raise LogError('no reading of any FT sensor')
-    estimator = build_estimator(settings, robot, calibration=computed.calibration)
-    progress('estimating', 0.0)
-    estimate = estimate_log(estimator, part.samples, part.touches)
-    progress('estimating', 0.5)
-    clean = estimate
-    if part.frozen.any():
-        clean = estimate_log(estimator, part.without_frozen(), part.touches)
-    progress('estimating', 1.0)
-    judged = ~(request.time_range.mask(part.times) & (request.source != 'settings'))
-    found = Replay(estimator, settings, part, estimate, clean, computed, judged)
-    if settings.outputs.deviations_rate and deviations_rate != 0.0:
-        if deviations_rate is None:
-            rows = spread(len(part.samples), SAMPLES_OF_A_MEAN)
-        else:
-            limiter = RateLimiter(deviations_rate)
-            rows = np.flatnonzero([limiter.is_due(at) for at in part.samples.stamp_ns.tolist()])
-        found = with_deviations(found, rows, progress)
-    internal = build_internal_wrenches(settings, estimator)
-    joints, links = settings.outputs.internal_wrench_joints, settings.outputs.net_wrench_links
-    if joints:
-        wrenches = internal.of(part.samples, found.estimate, joints)
-        frames = tuple(internal.frames(joints))
-        found = replace(found, through=Inside(joints, frames, wrenches))
-    if links:
-        columns = [robot.link_names.index(link) for link in links]
-        wrenches = internal.net(part.samples, found.estimate)[:, columns]
-        found = replace(found, net=Inside(links, links, wrenches))
-    progress('checks', 0.0)
-    situations = find_situations(found)
-    summary = summarize(found) | {
-        'momentum': list(momentum_records(found)),
-        'sensor_residuals': sensor_records(found, situations),
-        'uninformed': list(uninformed_torques(found, situations)),
-        'faults': fault_records(found),
-    }
-    found = replace(found, summary=summary)
-    progress('checks', 1.0)
-    return replace(found, findings=tuple(replay_findings(found)))
+    return job.run([log], compute_offsets(request, log, robot, settings, progress))
+
+
+class _Job(NamedTuple):
+    """A replay of one piece of a log after the other."""
+
+    robot: Robot
+    settings: EstimatorSettings
+    time_range: TimeRange
+    deviations_rate: float | None
+    out: str | Path | None
+    whole: bool
+    progress: Progress
+
+    def run(self, pieces: Iterable[Log], offsets: Offsets) -> Replay:
+        """Return the replay of the pieces; all of it if it is one."""
+        estimator = build_estimator(self.settings, self.robot, calibration=offsets.calibration)
+        summary, limiter = (
+            Summary(self.robot, self.settings),
+            RateLimiter(self.deviations_rate or 0),
+        )
+        few, even, span, reads, stride = [], [], [], not self.robot.ft_sensors, 1
+        self.progress('estimating', 0.0)
+        with ExitStack() as stack:
+            bag = None if self.out is None else stack.enter_context(ResultBag(self.out))
+            for log in _in_hindsight(pieces):
+                span += [log.times[0], log.times[-1]]
+                rows = np.flatnonzero(self.time_range.mask(log.times))
+                if not len(rows):
+                    continue
+                part = log if len(rows) == len(log.times) else log.take(rows)
+                found = self._estimated(part, estimator, offsets, limiter)
+                reads = reads or not np.isnan(found.recording.samples.ft_readings).all()
+                summary.add(found)
+                if bag is not None:
+                    bag.add(found, self.progress)
+                # Evenly spread over the samples that are judged, over all if none is.
+                rows = np.flatnonzero(found.judged if found.judged.any() else ~found.judged)
+                few.append(found.take(rows[spread(len(rows), max(MAX_SAMPLES // stride, 1))]))
+                if len(few) == MAX_PIECES * stride:
+                    stride *= 2
+                    few = [one.take(np.arange(0, len(one.times), 2)) for one in few]
+                even += _even(found.recording, summary.start_ns)
+            if not (few and reads):
+                start, stop = self.time_range.start, self.time_range.stop
+                raise LogError(
+                    'no reading of any FT sensor' if few else
+                    f'no sample lies between {start} s and {stop} s: '
+                    f'the log spans {min(span):.2f} s to {max(span):.2f} s'
+                )  # fmt: skip
+        self.progress('estimating', 1.0)
+        self.progress('checks', 0.0)
+        some = Replay.joined(few)
+        record = summary.record(some) | {
+            'sensor_residuals': sensor_records(some, find_situations(some)),
+            'faults': fault_records(replace(some, recording=Log.joined(even))),
+        }
+        self.progress('checks', 1.0)
+        result = replace(found if self.whole else some, summary=record)
+        return replace(result, findings=(*summary.findings(), *replay_findings(result)))
+
+    def _estimated(
+        self, log: Log, estimator: WrenchEstimator, offsets: Offsets, limiter: RateLimiter
+    ) -> Replay:
+        """Return the estimates of a piece, and their standard deviations at times."""
+        estimate = clean = estimate_log(estimator, log.samples, log.touches)
+        if log.frozen.any():
+            clean = estimate_log(estimator, log.without_frozen(), log.touches)
+        request, outputs = offsets.request, self.settings.outputs
+        judged = ~(request.time_range.mask(log.times) & (request.source != 'settings'))
+        found = Replay(estimator, self.settings, log, estimate, clean, offsets, judged)
+        internal = build_internal_wrenches(self.settings, estimator)
+        if joints := outputs.internal_wrench_joints:
+            wrenches = internal.of(log.samples, estimate, joints)
+            frames = tuple(internal.frames(joints))
+            found = replace(found, through=Inside(joints, frames, wrenches))
+        if links := outputs.net_wrench_links:
+            columns = [self.robot.link_names.index(link) for link in links]
+            wrenches = internal.net(log.samples, estimate)[:, columns]
+            found = replace(found, net=Inside(links, links, wrenches))
+        if not outputs.deviations_rate or self.deviations_rate == 0.0:
+            return found
+        rows = spread(len(log.samples), SAMPLES_OF_A_MEAN if self.whole else SAMPLES_OF_A_PIECE)
+        if self.deviations_rate is not None:
+            stamps = log.samples.stamp_ns.tolist()
+            rows = np.flatnonzero([limiter.is_due(stamp) for stamp in stamps])
+        return with_deviations(found, rows, self.progress)
+
+
+def _in_hindsight(pieces: Iterable[Log]) -> Iterator[Log]:
+    """Give each piece the figures up to the end of the next: what froze at its end shows there."""
+    held = None
+    for log in pieces:
+        if not len(log.samples):
+            held = held and replace(log, samples=held.samples, touches=held.touches)
+            continue
+        if held is not None:
+            yield replace(held, statistics=log.statistics)
+            log = replace(log, origin_ns=held.origin_ns)
+        held = log
+    if held is not None:
+        yield held
+
+
+def _even(log: Log, start_ns: int) -> list[Log]:
+    """Return the samples of a piece that the search for faults looks at."""
+    times = log.samples.stamp_ns - start_ns
+    if times[0] > 1e9 * FAULT_SECONDS:
+        return []
+    after = np.unique(times // round(1e9 * PERIOD), return_index=True)[1]
+    return [log.take(np.unique([*np.maximum(after - 1, 0), *after, len(times) - 1]))]
 
 
 def estimate_log(
@@ -152,40 +248,11 @@ def estimate_log(
         for row in rows.tolist():
             one = estimator.update(samples[row], contacts)
             arrays: dict[str, Any] = {
-                name: np.asarray(getattr(one, name))[None] for name in _ARRAYS
+                name: np.asarray(getattr(one, name))[None] for name in ARRAYS
             }
             order.append(np.array([row]))
             parts.append(one._replace(**arrays))
-    return _joined(estimator, parts, np.argsort(np.concatenate(order)))
-
-
-def _joined(
-    estimator: WrenchEstimator, parts: Sequence[WrenchEstimate], order: Indices
-) -> WrenchEstimate:
-    """Return parts with different contacts as one table, in which contacts come and go."""
-    columns = {contact.name: contact for contact in estimator.contacts}
-    for part in parts:
-        for contact in part.contacts:
-            columns.setdefault(contact.name, contact.at_origin)
-    places = list(columns)
-    wrenches = np.full((len(order), len(columns), 6), np.nan)
-    quality = np.full((len(order), len(columns)), Quality.ABSENT, dtype=np.uint8)
-    limits = np.zeros_like(quality)
-    start = 0
-    for part in parts:
-        rows = slice(start, start := start + len(part.torques))
-        taken = [places.index(contact.name) for contact in part.contacts]
-        wrenches[rows, taken] = part.wrenches
-        quality[rows, taken], limits[rows, taken] = part.contact_quality, part.limits
-    joined: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts])[order]
-        for name in _ARRAYS
-        if name not in ('wrenches', 'contact_quality', 'limits')
-    }
-    return WrenchEstimate(
-        contacts=tuple(columns.values()), wrenches=wrenches[order],
-        contact_quality=quality[order], limits=limits[order], **joined,
-    )  # fmt: skip
+    return joined_estimates(estimator, parts, np.argsort(np.concatenate(order)))
 
 
 def with_deviations(found: Replay, rows: Indices, progress: Progress = no_progress) -> Replay:

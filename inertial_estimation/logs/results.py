@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +19,7 @@ from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding
 from inertial_estimation.logs.bag import BagWriter
@@ -147,41 +149,108 @@ class Replay:
             If the folder exists or cannot be written.
 
         """
-        if Path(path).exists():
+        with ResultBag(path) as bag:
+            bag.add(self, progress)
+
+    def take(self, rows: Indices) -> Replay:
+        """Return the estimates of some samples alone."""
+        estimate = self.estimate.at(rows)
+        return replace(
+            self, recording=self.recording.take(rows), estimate=estimate,
+            clean=estimate if self.clean is self.estimate else self.clean.at(rows),
+            judged=self.judged[rows], deviations=None, through=None, net=None,
+        )  # fmt: skip
+
+    @classmethod
+    def joined(cls, parts: Sequence[Replay]) -> Replay:
+        """Return the estimates of parts of a log together."""
+        first = parts[0]
+        estimate, clean = (
+            joined_estimates(first.estimator, [getattr(one, name) for one in parts])
+            for name in ('estimate', 'clean')
+        )
+        recording = Log.joined([one.recording for one in parts])
+        judged = np.concatenate([one.judged for one in parts])
+        return replace(first, recording=recording, estimate=estimate, clean=clean, judged=judged)
+
+
+ARRAYS = tuple(name for name in WrenchEstimate._fields if name != 'contacts')
+
+
+def joined_estimates(
+    estimator: WrenchEstimator, parts: Sequence[WrenchEstimate], order: Any = slice(None)
+) -> WrenchEstimate:
+    """Return parts with different contacts as one table, in which contacts come and go."""
+    columns = {contact.name: contact for contact in estimator.contacts}
+    for part in parts:
+        for contact in part.contacts:
+            columns.setdefault(contact.name, contact.at_origin)
+    places, n = list(columns), sum(len(part.torques) for part in parts)
+    wrenches = np.full((n, len(columns), 6), np.nan)
+    quality = np.full((n, len(columns)), Quality.ABSENT, dtype=np.uint8)
+    limits = np.zeros_like(quality)
+    start = 0
+    for part in parts:
+        rows = slice(start, start := start + len(part.torques))
+        taken = [places.index(contact.name) for contact in part.contacts]
+        wrenches[rows, taken] = part.wrenches
+        quality[rows, taken], limits[rows, taken] = part.contact_quality, part.limits
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])[order]
+        for name in ARRAYS
+        if name not in ('wrenches', 'contact_quality', 'limits')
+    }
+    return WrenchEstimate(
+        contacts=tuple(columns.values()), wrenches=wrenches[order],
+        contact_quality=quality[order], limits=limits[order], **joined,
+    )  # fmt: skip
+
+
+class ResultBag(AbstractContextManager['ResultBag']):
+    """A new bag with the outputs of the node at every sample, single wrenches where known."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path, self._n_samples = Path(path), 0
+        if self._path.exists():
             raise LogError(f"'{path}' exists already")
-        _write(Path(path), self, progress)
+        self._bag = BagWriter(self._path)
 
+    def __exit__(self, kind: object, *error: object) -> None:
+        """Finish the bag; of an error nothing stays."""
+        self._bag.__exit__()
+        if kind is not None:
+            rmtree(self._path)
 
-def _write(path: Path, replay: Replay, progress: Progress) -> None:
-    """Write a bag: the outputs of the node at every sample, single wrenches where known."""
-    estimate, through, net = replay.estimate, replay.through, replay.net
-    layout = Layout(
-        replay.robot,
-        estimate.contacts[: len(replay.settings.contacts)],
-        () if through is None else tuple(zip(through.names, through.frames)),
-        () if net is None else net.names,
-    )
-    surfaces = layout.surfaces
-    fixed = {one.topic: encoders(one, layout) for one in OUTPUTS if not one.names_contacts}
-    # Touches come and go, and may take the row of a default contact.
-    touches = replay.recording.touches or Touches.of([()] * len(replay.times))
-    contacts = {number: replay.estimator.with_touches(touches.sets[number]).contacts
-                for number in np.unique(touches.rows).tolist()}  # fmt: skip
-    columns = {contact.name: column for column, contact in enumerate(estimate.contacts)}
+    def add(self, replay: Replay, progress: Progress = no_progress) -> None:
+        """Write the results of a piece."""
+        estimate, through, net = replay.estimate, replay.through, replay.net
+        layout = Layout(
+            replay.robot,
+            estimate.contacts[: len(replay.settings.contacts)],
+            () if through is None else tuple(zip(through.names, through.frames)),
+            () if net is None else net.names,
+        )
+        surfaces = layout.surfaces
+        fixed = {one.topic: encoders(one, layout) for one in OUTPUTS if not one.names_contacts}
+        # Touches come and go, and may take the row of a default contact.
+        touches = replay.recording.touches or Touches.of([()] * len(replay.times))
+        contacts = {number: replay.estimator.with_touches(touches.sets[number]).contacts
+                    for number in np.unique(touches.rows).tolist()}  # fmt: skip
+        columns = {contact.name: column for column, contact in enumerate(estimate.contacts)}
 
-    @cache
-    def named(names: tuple[str, ...]) -> dict[str, Any]:
-        present = tuple(estimate.contacts[columns[name]] for name in names)
-        return {
-            one.topic: encoders(one, layout._replace(contacts=present))
-            for one in OUTPUTS
-            if one.names_contacts
-        }
+        @cache
+        def named(names: tuple[str, ...]) -> dict[str, Any]:
+            present = tuple(estimate.contacts[columns[name]] for name in names)
+            return {
+                one.topic: encoders(one, layout._replace(contacts=present))
+                for one in OUTPUTS
+                if one.names_contacts
+            }
 
-    stamps = replay.recording.samples.stamp_ns.tolist()
-    deviations = replay.deviations
-    rows = {} if deviations is None else {row: m for m, row in enumerate(deviations.rows.tolist())}
-    with BagWriter(path) as writer:
+        stamps = replay.recording.samples.stamp_ns.tolist()
+        deviations = replay.deviations
+        known = [] if deviations is None else deviations.rows.tolist()
+        rows = {row: m for m, row in enumerate(known)}
         for k, (stamp, number) in enumerate(zip(stamps, touches.rows.tolist())):
             names = tuple(contact.name for contact in contacts[number])
             there = [columns[name] for name in names]
@@ -189,17 +258,19 @@ def _write(path: Path, replay: Replay, progress: Progress) -> None:
             results = results._replace(surfaces=surfaces)
             topics = fixed | named(names)
             for output in OUTPUTS:
-                if output.pace is Pace.CHANGE and k:
+                if output.pace is Pace.CHANGE and self._n_samples:
                     continue
                 if output.pace is Pace.DEVIATIONS and results.deviations is None:
                     continue
                 own = topics[output.topic]
                 for row, values in messages(output, results, range(len(own))):
                     topic, encode = own[row]
-                    writer.write(f'{NAMESPACE}/{topic}', output.type, stamp, encode(stamp, values))
+                    data = encode(stamp, values)
+                    self._bag.write(f'{NAMESPACE}/{topic}', output.type, stamp, data)
+            self._n_samples += 1
             if k % SAMPLES_PER_TICK == 0:
                 progress('writing', k / len(stamps))
-    progress('writing', 1.0)
+        progress('writing', 1.0)
 
 
 def _results(

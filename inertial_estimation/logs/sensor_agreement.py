@@ -12,11 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import product
+from math import nan
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices, Mask
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.dependence import (
     UninformedTorques,
@@ -41,6 +43,7 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.errors_in_variables import StateNoise
 from inertial_estimation.logs.log import spread
 from inertial_estimation.logs.results import Replay
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import inverse_pose, wrench_transform
 from inertial_estimation.model.tree import decompose
 from inertial_estimation.sample import SampleBatch
@@ -99,36 +102,56 @@ def find_situations(replay: Replay) -> list[Situation]:
     return sorted(found, key=lambda one: -len(one.rows))
 
 
-def momentum_records(replay: Replay) -> Iterator[Record]:
-    """Compare the change of momentum with the wrenches in spans of ten seconds [T 2.84, 2.85]."""
-    log, robot = replay.recording, replay.robot
-    noise = MomentumNoise(replay.settings, robot)
-    check, first, seen_ns, last = MomentumCheck(robot), 0, 0, len(log.times) - 1
-    next_ns = int(log.samples.stamp_ns[0])
-    for row, stamp_ns in enumerate(log.samples.stamp_ns.tolist()):
-        if row < last and next_ns - PERIOD_NS <= stamp_ns < next_ns:
-            continue
-        next_ns = stamp_ns + PERIOD_NS
-        check.add(log.samples[row], replay.estimate.at(row))
-        # Often enough that no window is forgotten.
-        if row < last and 0 <= stamp_ns - seen_ns < WINDOW_NS // 2:
-            continue
-        seen_ns = stamp_ns
-        report = check.report()
-        if report.windows == WINDOWS or (row == last and report.windows):
-            deviation = noise.deviation(check, log.rates)
-            figures = {
-                'unexplained': report.unexplained, 'change': report.change, 'noise': deviation
-            }  # fmt: skip
-            yield {
-                'from_s': float(log.times[first]),
-                'to_s': float(log.times[row]),
-                'windows': report.windows,
-                **{f'{name}_force_n': float(force) for name, (force, _) in figures.items()},
-                **{f'{name}_moment_nm': float(moment) for name, (_, moment) in figures.items()},
-                'doubtful': is_doubtful(report, deviation),
-            }
-            check, first = MomentumCheck(robot), row + 1
+class MomentumRecords:
+    """The change of momentum against the wrenches in spans of ten seconds [T 2.84, 2.85]."""
+
+    def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
+        self._robot, self._noise = robot, MomentumNoise(settings, robot)
+        self._check, self._start, self._next_ns, self._seen_ns = MomentumCheck(robot), nan, 0, 0
+        self._found: list[Record] = []
+        self._newest: tuple[Replay, int] | None = None
+        """Piece and row of the newest sample."""
+
+    def add(self, part: Replay) -> None:
+        """Take a piece of a log."""
+        for row, stamp_ns in enumerate(part.recording.samples.stamp_ns.tolist()):
+            if not self._next_ns - PERIOD_NS <= stamp_ns < self._next_ns:
+                self._next_ns = stamp_ns + PERIOD_NS
+                self._take(part, row)
+                # Often enough that no window is forgotten.
+                if not 0 <= stamp_ns - self._seen_ns < WINDOW_NS // 2:
+                    self._seen_ns = stamp_ns
+                    self._report(part, row, WINDOWS)
+        self._newest = part.take(np.array([len(part.times) - 1])), 0
+
+    def records(self) -> list[Record]:
+        """Return the records of all spans, with what is left after the last whole one."""
+        if self._newest is not None:
+            self._take(*self._newest)
+            self._report(*self._newest, 1)
+        return self._found
+
+    def _take(self, part: Replay, row: int) -> None:
+        if self._start != self._start:
+            self._start = float(part.times[row])
+        self._check.add(part.recording.samples[row], part.estimate.at(row))
+
+    def _report(self, part: Replay, row: int, least: int) -> None:
+        """Close the span if it has some windows."""
+        report = self._check.report()
+        if report.windows < least:
+            return
+        deviation = self._noise.deviation(self._check, part.recording.rates)
+        figures = {'unexplained': report.unexplained, 'change': report.change, 'noise': deviation}
+        self._found.append({
+            'from_s': self._start,
+            'to_s': float(part.times[row]),
+            'windows': report.windows,
+            **{f'{name}_force_n': float(force) for name, (force, _) in figures.items()},
+            **{f'{name}_moment_nm': float(moment) for name, (_, moment) in figures.items()},
+            'doubtful': is_doubtful(report, deviation),
+        })  # fmt: skip
+        self._check, self._start = MomentumCheck(self._robot), nan
 
 
 def sensor_records(replay: Replay, situations: Sequence[Situation]) -> list[Record]:

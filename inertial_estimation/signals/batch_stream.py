@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +23,9 @@ from inertial_estimation.signals.savitzky_golay import (
     REGULAR_TOLERANCE,
     SPARE_SAMPLES,
 )
+from inertial_estimation.signals.sensor_stream import MAX_INTERVALS
 from inertial_estimation.signals.stream import MAX_QUEUE
-from inertial_estimation.signals.stream_statistics import StreamStatistics
+from inertial_estimation.signals.stream_statistics import FrozenInterval, StreamStatistics
 
 CHUNK = 512
 """Samples whose weights are worked on at once; they fit into a processor's cache."""
@@ -39,21 +42,56 @@ class Clock(NamedTuple):
 
 
 class BatchStream:
-    """Messages of one stream at the samples: of equal stamps the first, none up to zero."""
+    """
+    Messages of one stream at the samples: of equal stamps the first, none up to zero.
 
-    def __init__(self, pieces: list[tuple[Any, ...]], width: int) -> None:
+    They come in pieces; behind a piece stays what the next samples and their filter need.
+    """
+
+    def __init__(self, width: int = 0, memory_ns: int = 0) -> None:
+        self.waiting: list[tuple[Any, ...]] = []
+        """Stamps (n,), places in the log (n,) and values (n, ...) of messages to be taken."""
         self.stamps, self.order = np.zeros((2, 0), dtype=np.int64)
-        self.values, n = np.zeros((0, width)), 0
-        if pieces:
-            stamps, order, values = (np.concatenate(part) for part in zip(*pieces, strict=True))
-            pieces.clear()
-            rows: Indices | slice = slice(None)
-            if not (np.diff(stamps, prepend=0) > 0).all():
-                rows = np.argsort(stamps, kind='stable')
-                rows = rows[np.diff(np.maximum(stamps[rows], 0), prepend=0) > 0]
-            self.stamps, self.order, self.values = stamps[rows], order[rows], values[rows]
-            n = len(stamps)
-        self._counts: dict[str, Any] = {'refused': n - len(self.stamps)}
+        self.values, self.known = np.zeros((0, width)), 0
+        """Of the messages that are taken; the first `known` of them are of the piece before."""
+        self.kept = np.zeros(0, dtype=bool)
+        self.since: Indices | None = None
+        self.start: tuple[int, int] = (0, 0)
+        """Stamp and place of the first message of all."""
+        self._memory_ns, self._lacking_ns, self._run = memory_ns, 0, (0, 0, 0)
+        self._total = StreamStatistics()
+
+    def take(self, until_ns: float) -> None:
+        """Take the messages that wait, up to a stamp."""
+        rows: Any = np.arange(self._oldest(), len(self.stamps))
+        if self.since is not None and len(rows):
+            # A frozen interval has its first message and the first that repeats it.
+            first = self.since[rows[0]]
+            rows = np.union1d(rows, [first, min(first + 1, rows[0])])
+        self.kept, self.known = self.kept[rows], len(rows)
+        parts = [(self.stamps[rows], self.order[rows], self.values[rows])] if len(rows) else []
+        if not (parts or self.waiting):
+            return
+        stamps, order, values = (
+            np.concatenate(part) for part in zip(*parts, *self.waiting, strict=True)
+        )
+        due = stamps <= until_ns
+        self.waiting = [] if due.all() else [(stamps[~due], order[~due], values[~due])]
+        rows = slice(None)
+        if not due.all() or not (np.diff(stamps, prepend=0) > 0).all():
+            rows = np.flatnonzero(due)
+            rows = rows[np.argsort(stamps[rows], kind='stable')]
+            rows = rows[np.diff(np.maximum(stamps[rows], 0), prepend=0) > 0]
+        self.stamps, self.order, self.values = stamps[rows], order[rows], values[rows]
+        if not self._total.received and len(self.stamps):
+            self.start = int(self.stamps[0]), int(self.order[0])
+        self._total.received += len(self.stamps) - self.known
+        self._total.refused += int(due.sum()) - len(self.stamps)
+
+    def _oldest(self) -> int:
+        """Return the first row that later samples may need."""
+        newest_ns = self.stamps[-1] if len(self.stamps) else 0
+        return max(int(np.searchsorted(self.stamps, newest_ns - self._memory_ns)) - 1, 0)
 
     def feed(self, triggers: Stamps, fed: Indices | None = None) -> None:
         """Find the newest message at each trigger, -1 for none, and those that are not lost."""
@@ -61,11 +99,13 @@ class BatchStream:
             fed = np.searchsorted(self.stamps, triggers, side='right') - 1
         rows = np.arange(len(self.stamps))
         ends = np.append(fed, len(rows) - 1)
-        kept = ends[np.searchsorted(fed, rows)] - rows < MAX_QUEUE
-        self.newest_fed, self.kept = fed, np.flatnonzero(kept)
-        self.is_fed: Mask = kept & (rows <= fed[-1])
+        kept: Mask = ends[np.searchsorted(fed, rows)] - rows < MAX_QUEUE
+        kept[: self.known] = self.kept
+        self.newest_fed, self.kept = fed, kept
+        self._last_fed = int(fed[-1]) if len(fed) else self.known - 1
+        self.is_fed: Mask = kept & (rows <= self._last_fed)
         """Messages that reach a sample or its filter."""
-        self._counts['dropped'] = len(rows) - len(self.kept)
+        self._total.dropped += int((~kept[self.known :]).sum())
 
     def place(self, clock: Clock, max_age: float) -> None:
         """Set the messages around each sample, and its `states` by their ages."""
@@ -73,8 +113,9 @@ class BatchStream:
         self.newest, self._after = self.fed, None
         stamps = np.append(self.stamps, 0)
         if (clock.instants < clock.triggers[clock.samples]).any():
-            places = np.searchsorted(self.stamps[self.kept], clock.instants, side='right')
-            around = np.concatenate([[-1], self.kept, [len(self.stamps)]])
+            kept = np.flatnonzero(self.kept)
+            places = np.searchsorted(self.stamps[kept], clock.instants, side='right')
+            around = np.concatenate([[-1], kept, [len(self.stamps)]])
             self.newest, after = around[places], around[places + 1]
             between = (after <= self.fed) & (self.newest >= 0)
             between &= stamps[self.newest] != clock.instants
@@ -82,8 +123,8 @@ class BatchStream:
         ages = clock.instants - stamps[self.newest]
         stale = np.where(ages > round(1e9 * max_age), State.STALE, State.FRESH)
         self.states = np.where(self.newest < 0, State.ABSENT, stale).astype(np.uint8)
-        if self.newest[-1] >= 0:
-            self._counts['age'] = 1e-9 * int(ages[-1])
+        if (self.newest[-1:] >= 0).any():
+            self._total.age = 1e-9 * int(ages[-1])
 
     def at(self, values: Array, samples: Mask) -> Array:
         """Return values of the messages (n, m) at some of the samples, interpolated."""
@@ -97,15 +138,27 @@ class BatchStream:
             found[into] += share[:, None] * (values[after] - found[into])
         return found
 
-    def statistics(self, **counts: Any) -> StreamStatistics:
-        """Return the counters of the stream."""
-        found = StreamStatistics(received=len(self.stamps), **self._counts, **counts)
-        if len(self.stamps):
-            found.last_stamp_ns = int(self.stamps[-1])
-            found.longest_gap = 1e-9 * int(np.diff(self.stamps).max(initial=0))
-            if span := 1e-9 * int(self.stamps[-1] - self.stamps[0]):
-                found.rate = (len(self.stamps) - 1) / span
-        return found
+    def statistics(
+        self, frozen_intervals: Sequence[FrozenInterval] = (), **counts: int
+    ) -> StreamStatistics:
+        """Add to the counters of the stream, and return them."""
+        total, stamps = self._total, self.stamps
+        for name, count in counts.items():
+            setattr(total, name, getattr(total, name) + count)
+        if frozen_intervals:
+            # One that goes on is found again.
+            first_ns = frozen_intervals[0].first_ns
+            before = [one for one in total.frozen_intervals if one.first_ns < first_ns]
+            is_open = frozen_intervals[-1].last_ns == stamps[-1]
+            found = (*before, *frozen_intervals)[-MAX_INTERVALS - int(is_open) :]
+            total.frozen_intervals = found
+        if len(stamps):
+            total.last_stamp_ns = int(stamps[-1])
+            gaps = np.diff(stamps[max(self.known - 1, 0) :])
+            total.longest_gap = max(total.longest_gap, 1e-9 * int(gaps.max(initial=0)))
+            if span := 1e-9 * (total.last_stamp_ns - self.start[0]):
+                total.rate = (total.received - 1) / span
+        return replace(total)
 
     def derive(
         self,
@@ -133,15 +186,22 @@ class BatchStream:
         rows = index[self.fed]
         known = rows < n
         instants = np.minimum(self._instants, np.append(self.stamps, 0)[self.fed])
+        starts = np.searchsorted(segment, segment)
+        runs, intervals = _regular_runs(stamps, starts, self._run)
+        if (oldest := int(fed[: self._oldest()].sum())) < n:
+            self._run = int(stamps[oldest]), intervals[oldest], int(runs[oldest])
         found, ready = differentiate(
-            stamps, signals, np.searchsorted(segment, segment), given.window, order,
-            rows[known], instants[known], derivatives,
+            stamps, signals, starts, runs, given.window, order, rows[known], instants[known],
+            derivatives,
         )  # fmt: skip
         ready = np.append(ready, False)
         self.ready: Mask = ready[rows]
         lacking = instants[used & ~self.ready]
-        self._counts['unfiltered'] = len(lacking if each else np.unique(lacking))
-        newest = self.newest_fed[-1]
+        if not each:
+            lacking = np.unique(lacking[lacking > self._lacking_ns])
+            self._lacking_ns = max(self._lacking_ns, *lacking[-1:].tolist(), 0)
+        self._total.unfiltered, self._total.filter_lack = self._total.unfiltered + len(lacking), ''
+        newest = self._last_fed
         if not ready[index[newest]]:
             one, begin = smoother(settings, values.shape[1]), n
             if begin and newest >= 0:
@@ -149,7 +209,7 @@ class BatchStream:
                 begin = max(recent, np.searchsorted(segment, resets[newest]))
             for stamp, signal in zip(stamps[begin:].tolist(), signals[begin:], strict=True):
                 one.append(stamp, signal)
-            self._counts['filter_lack'] = one.lack
+            self._total.filter_lack = one.lack
         if known.all():
             return found
         derived = np.full((len(found), len(rows), values.shape[1]), np.nan)
@@ -161,6 +221,7 @@ def differentiate(
     stamps: Stamps,
     values: Array,
     starts: Indices,
+    runs: Indices,
     window: float,
     order: int,
     rows: Indices,
@@ -171,9 +232,9 @@ def differentiate(
     Return derivatives (n_derivatives, k, m), and where the window is filled (n,).
 
     stamps (n,) [ns], increasing; values (n, m); starts (n,): row of the first sample since the
-    filter was reset; window [s]; rows (k,): newest sample of each fit, in order; instants (k,): at
-    which it is evaluated, not later [ns]; derivatives: 0 to 2. NaN: not filled, the instant is not
-    in the window, or a value of it is not finite.
+    filter was reset; runs (n,): of `_regular_runs`; window [s]; rows (k,): newest sample of each
+    fit, in order; instants (k,): at which it is evaluated, not later [ns]; derivatives: 0 to 2.
+    NaN: not filled, the instant is not in the window, or a value of it is not finite.
     """
     n, m = values.shape
     kinds = range(3)[derivatives]
@@ -184,7 +245,7 @@ def differentiate(
     gaps = np.flatnonzero(np.diff(stamps) > MAX_GAP * window_ns) + 1
     last_gap = np.append(-1, gaps)[np.searchsorted(gaps, np.arange(n), side='right')]
     ready = (counts > order + SPARE_SAMPLES) & (span >= MIN_FILL * window_ns) & (last_gap <= first)
-    regular = _regular_runs(stamps, starts) >= counts - 1
+    regular = runs >= counts - 1
     spoilt = np.zeros((n + 1, m), dtype=np.int32)
     np.cumsum(~np.isfinite(values), axis=0, out=spoilt[1:])
     lags: Array = np.asarray(stamps[rows] - instants, dtype=np.float64)
@@ -254,15 +315,25 @@ def _unit_weights(times: Array, counts: Indices, at: Array, order: int) -> Array
     return weights
 
 
-def _regular_runs(stamps: Stamps, starts: Indices) -> Indices:
-    """Return the number of equal intervals up to each sample, as the filter counts them."""
-    runs, interval, run = [], 0, 0
-    for row, (step, start) in enumerate(zip(np.diff(stamps, prepend=0).tolist(), starts.tolist())):
-        if row == start:
+def _regular_runs(
+    stamps: Stamps, starts: Indices, known: tuple[int, int, int]
+) -> tuple[Indices, list[int]]:
+    """
+    Return the number of equal intervals up to each sample, as the filter counts them, and these.
+
+    known: stamp, interval and number of a sample from which they go on.
+    """
+    runs, intervals, interval, run = [], [], 0, 0
+    steps, known_ns = np.diff(stamps, prepend=0).tolist(), known[0]
+    for row, (stamp, step, start) in enumerate(zip(stamps.tolist(), steps, starts.tolist())):
+        if stamp == known_ns:
+            _, interval, run = known
+        elif row == start:
             interval = run = 0
         elif abs(step - interval) <= REGULAR_TOLERANCE * interval:
             run += 1
         else:
             interval, run = step, 1
         runs.append(run)
-    return np.array(runs, dtype=np.intp)
+        intervals.append(interval)
+    return np.array(runs, dtype=np.intp), intervals
