@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -28,7 +28,6 @@ from inertial_estimation.logs.log import Log, Progress, TimeRange, Touches, no_p
 from inertial_estimation.logs.offsets import OffsetRequest, Offsets, compute_offsets
 from inertial_estimation.logs.open_log import open_log, open_pieces
 from inertial_estimation.logs.results import (
-    ARRAYS,
     Inside,
     LogDeviations,
     Replay,
@@ -53,8 +52,6 @@ SAMPLES_OF_A_MEAN, SAMPLES_OF_A_PIECE = 100, 10
 SAMPLES_PER_TICK = 50
 FAULT_SECONDS = 120.0
 """Faults are searched in the pieces that begin earlier than this [s]: they last."""
-MIN_BATCH = 8
-"""Samples from which a batch costs less than as many steps."""
 PIECE, MAX_PIECES = 10.0, 16
 """Length of the pieces of a bag [s], and how many keep `MAX_SAMPLES`; of more, fewer stay."""
 
@@ -135,10 +132,8 @@ class _Job(NamedTuple):
     def run(self, pieces: Iterable[Log], offsets: Offsets) -> Replay:
         """Return the replay of the pieces; all of it if it is one."""
         estimator = build_estimator(self.settings, self.robot, calibration=offsets.calibration)
-        summary, limiter = (
-            Summary(self.robot, self.settings),
-            RateLimiter(self.deviations_rate or 0),
-        )
+        summary = Summary(self.robot, self.settings)
+        limiter = RateLimiter(self.deviations_rate or 0)
         few, even, span, reads, stride = [], [], [], not self.robot.ft_sensors, 1
         self.progress('estimating', 0.0)
         with ExitStack() as stack:
@@ -241,17 +236,8 @@ def estimate_log(
     for number in np.unique(touches.rows):
         contacts = estimator.with_touches(touches.sets[number])
         rows = np.flatnonzero(touches.rows == number)
-        if len(rows) >= MIN_BATCH:
-            order.append(rows)
-            parts.append(estimator.batch(samples.take(rows), contacts))
-            continue
-        for row in rows.tolist():
-            one = estimator.update(samples[row], contacts)
-            arrays: dict[str, Any] = {
-                name: np.asarray(getattr(one, name))[None] for name in ARRAYS
-            }
-            order.append(np.array([row]))
-            parts.append(one._replace(**arrays))
+        order.append(rows)
+        parts.append(estimator.batch(samples.take(rows), contacts))
     return joined_estimates(estimator, parts, np.argsort(np.concatenate(order)))
 
 
