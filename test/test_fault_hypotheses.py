@@ -64,6 +64,14 @@ def test_exact_readings_have_no_fault(case):
     assert named(*case) == []
 
 
+@pytest.mark.parametrize('n', range(19, N, 3))
+def test_a_log_of_any_length_is_searched(n, case):
+    """From 0.1 to 0.9 s: faster than the steps between the poses, so that residuals are large."""
+    samples = case[1].take(np.arange(n))
+    for step_ns in (5_000_000, 15_000_000):
+        named(case[0], replace(samples, stamp_ns=step_ns * np.arange(n)))
+
+
 @pytest.mark.parametrize(
     ('kind', 'change'),
     [

@@ -51,6 +51,8 @@ JUMP = 30.0
 """Standard deviation of jumps and drifts of an FT sensor that are faults [N]."""
 DELAYS = (-0.1, -0.05, -0.02, 0.02, 0.05, 0.1)
 """That are tried [s]."""
+MIN_SECONDS = 5 * DELAYS[-1]
+"""Of a shorter log few samples are left with each delay [s]."""
 MASS_ERROR, COM_ERROR = 0.1, 0.02
 """Standard deviations of usual errors of a link, of its mass [1] and centre of mass [m]."""
 MATRIX_ERROR = 0.05 * np.outer(np.repeat([1.0, 0.1], 3), np.repeat([1.0, 10.0], 3)).ravel()
@@ -462,8 +464,10 @@ def find_faults(
     if len(samples) < MIN_KNOWN or not (robot.fixed_frame or motion_sources(robot)):
         return []
     found = list(_repeated(robot, samples, readings))
+    if samples.stamp_ns[-1] - samples.stamp_ns[0] < 1e9 * MIN_SECONDS:
+        return found
     search = FaultSearch(robot, samples, readings, touched)
-    if not len(search.rows) or search.score(np.zeros_like(search.base), 0.0) < MIN_SCORE:
+    if search.score(np.zeros_like(search.base), 0.0) < MIN_SCORE:
         return found
     rated: list[Fault] = []
     rivals: list[tuple[Array, float]] | None = None
