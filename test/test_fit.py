@@ -3,6 +3,7 @@
 """Fits of whole robots: FT offsets that submodels share, then gains of drives from currents."""
 
 from dataclasses import replace
+from functools import reduce
 from itertools import product
 
 import numpy as np
@@ -15,7 +16,7 @@ from inertial_estimation import Bounds, EquationBuilder, EquationChoice, Robot, 
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
-from inertial_estimation.identification.evidence import gather
+from inertial_estimation.identification.evidence import Evidence, gather
 from inertial_estimation.identification.fit import AGREEMENT, disagreement, fit
 from inertial_estimation.identification.information import Information, weighted_sum
 from inertial_estimation.identification.solvers.divergence import ENTROPIC
@@ -72,26 +73,28 @@ WEIGHT = 4.0
 NEARLY = 1e-3
 
 
-def shared_offsets(seed, samples_of, matrix_error=0.0):
+def shared_offsets(seed, samples_of, matrix_error=0.0, n_logs=1):
     """Return a robot and equations of readings with errors of matrices, offsets and noise."""
     rng = np.random.default_rng(seed)
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     names = tuple(sensor.name for sensor in robot.ft_sensors)
-    samples = samples_of(robot, rng)
-    plain, external = EquationBuilder(robot), {}
-    for block, rows in zip(plain.blocks, plain.equations(samples), strict=True):
-        x = robot.parameters[list(block.submodel.links)].ravel()
-        link = robot.link_names[block.submodel.root]
-        external[link] = np.stack([rows[c].Y @ x - rows[c].y for c in COMPONENTS], axis=1)
-    readings = samples.ft_readings
-    loads = (readings - readings.mean(axis=0)) / WRENCH_SCALE
+    plain, builder = EquationBuilder(robot), EquationBuilder(robot, EquationChoice(offsets=names))
+    logs = [samples_of(robot, rng) for _ in range(n_logs)]
+    about = np.concatenate([log.ft_readings for log in logs]).mean(axis=0)
     E = matrix_error * rng.normal(size=(len(names), 6, 6))
-    errors = OFFSET + WRENCH_SCALE * np.einsum('kab,nkb->nka', E, loads)
-    samples = replace(
-        samples, ft_readings=readings + errors + NOISE * rng.normal(size=loads.shape)
-    )
-    builder = EquationBuilder(robot, EquationChoice(offsets=names))
-    return robot, gather(builder, samples, matrix_errors=True, external=external)
+    parts = []
+    for log in logs:
+        external = {}
+        for block, rows in zip(plain.blocks, plain.equations(log), strict=True):
+            x = robot.parameters[list(block.submodel.links)].ravel()
+            link = robot.link_names[block.submodel.root]
+            external[link] = np.stack([rows[c].Y @ x - rows[c].y for c in COMPONENTS], axis=1)
+        loads = (log.ft_readings - about) / WRENCH_SCALE
+        errors = OFFSET + WRENCH_SCALE * np.einsum('kab,nkb->nka', E, loads)
+        errors += NOISE * rng.normal(size=loads.shape)
+        log = replace(log, ft_readings=log.ft_readings + errors)
+        parts.append(gather(builder, log, about=about + OFFSET, external=external))
+    return robot, [reduce(Evidence.merge, blocks) for blocks in zip(*parts, strict=True)]
 
 
 def everywhere(robot, rng):
@@ -130,11 +133,12 @@ def offset_errors(robot, evidence):
     ]
 
 
-@pytest.mark.parametrize('matrix_error', [0.0, 0.05])
-def test_errors_of_ft_matrices_count_in_deviations(matrix_error):
+@pytest.mark.parametrize(('matrix_error', 'n_logs'), [(0.0, 1), (0.05, 1), (0.05, 4)])
+def test_errors_of_ft_matrices_count_in_deviations(matrix_error, n_logs):
+    """Also where logs, each near a pose of its own, are merged."""
     stated, by_noise = [], []
     for seed in range(2, 12):
-        robot, evidence = shared_offsets(seed, near_a_pose, matrix_error)
+        robot, evidence = shared_offsets(seed, near_a_pose, matrix_error, n_logs)
         stated += offset_errors(robot, evidence)
         by_noise += offset_errors(robot, [replace(one, matrices={}) for one in evidence])
     stated, by_noise = np.array(stated), np.array(by_noise)

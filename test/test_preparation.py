@@ -363,18 +363,6 @@ def test_white_noise_of_moving_signals(rng):
     assert (np.sqrt(WhiteNoise().update(moving(rng, 0.0))) < 1e-4).all()
 
 
-@pytest.mark.parametrize('speed', [0.01, 0.1, 1.0])
-def test_steps_of_slow_readings_are_noise(speed):
-    """A uniform error, whatever share of the readings repeat themselves."""
-    step, levels, t = 1e-3, WhiteNoise(), np.arange(400)[:, None] / 200
-    for k in range(10):
-        exact = speed * np.sin(t + 2.0 * k + [0.1, 0.2, 0.3])
-        found = levels.update(step * np.round(exact / step))
-    # Errors that alternate, at about a step in two samples, leave larger differences.
-    ratios = np.sqrt(12.0 * found) / step
-    assert ((ratios > 0.9) & (ratios < 1.3)).all()
-
-
 def test_frozen_readings_do_not_lower_white_noise(rng):
     levels = WhiteNoise()
     for k in range(20):

@@ -50,8 +50,7 @@ class WhiteNoise:
 
     Fourth differences leave hardly anything of a motion that is slow beside the rate, and 70 times
     the variance of white noise. They leave more than noise while something shakes the robot, so
-    the lowest level counts. In slow motion readings in steps repeat themselves, which leaves less:
-    the level is at least the variance of a uniform error of the smallest step.
+    the lowest level counts.
     """
 
     def __init__(self) -> None:
@@ -62,13 +61,8 @@ class WhiteNoise:
         if (k := signals.shape[1]) != len(self._level):
             self._level, self._alike = np.full(k, np.inf), np.zeros(k)
             self._squares, self._count = np.zeros(k), np.zeros(k)
-            self._step = np.full(k, np.inf)
         # None of a window of less than five samples.
-        differences, steps = (np.diff(signals, n, axis=0) for n in (DIFFERENCE_ORDER, 1))
-        # Readings without steps hardly ever repeat themselves.
-        repeats = (steps == 0.0).any(axis=0)
-        steps = np.where((steps != 0.0) & repeats, np.abs(steps), np.inf)
-        self._step = np.fmin(self._step, np.fmin.reduce(steps, axis=0, initial=np.inf))
+        differences = np.diff(signals, DIFFERENCE_ORDER, axis=0)
         finite = np.isfinite(differences)
         squares = np.sum(np.where(finite, differences, 0.0) ** 2, axis=0)
         count = finite.sum(axis=0)
@@ -84,8 +78,7 @@ class WhiteNoise:
         self._level[alike] += (new[alike] - self._level[alike]) / self._alike[alike]
         self._level[lower], self._alike[lower] = new[lower], 1.0
         self._squares[whole] = self._count[whole] = 0.0
-        least = np.where(np.isfinite(self._step), self._step**2 / 12.0, 0.0)
-        return np.where(constant, 0.0, np.maximum(self._level, least))
+        return np.where(constant, 0.0, self._level)
 
 
 @dataclass(frozen=True, eq=False)

@@ -115,13 +115,14 @@ def gather(
     observed: SampleBatch | Observed,
     share: float = 1.0,
     *,
-    matrix_errors: bool = False,
+    about: Array | None = None,
     **known: Any,
 ) -> list[Evidence]:
     """
     Reduce the equations of a log; known: see `Observed`.
 
-    share: independent equations over all, from 0 to 1; matrix_errors: with `Evidence.matrices`.
+    share: independent equations over all, from 0 to 1; about: loads of the FT sensors, about which
+    errors of matrices change no offset, one for all logs, shape (n_fts, 6) [N, Nm].
     """
     if not 0.0 < share <= 1.0:
         raise InertialEstimationError(f'share is {share!r}, expected above 0 and at most 1')
@@ -136,11 +137,8 @@ def gather(
     left_out = [dict.fromkeys(bases, 0) for bases in all_bases]
     products: list[dict[str, Any]] = [{} for _ in all_bases]
     loads, names = None, [sensor.name for sensor in builder.robot.ft_sensors]
-    if matrix_errors and builder.choice.offsets:
-        loads = builder.wrenches(observed.samples)
-        there = np.isfinite(loads)
-        total = np.sum(loads, axis=0, where=there)
-        loads = loads - total / np.maximum(there.sum(axis=0), 1)
+    if about is not None and builder.choice.offsets:
+        loads = builder.wrenches(observed.samples) - about
     for start in range(0, n, SAMPLES_AT_ONCE):
         some = slice(start, start + SAMPLES_AT_ONCE)
         blocks = builder.sparse(observed.take(some))

@@ -12,8 +12,8 @@ of the unknowns, an answer by the equations Y x = y and a prior moves by
 
 and residuals by (M - Y G) E. E is zero on the average, and its size is the most likely one by the
 residuals, up to that of sensors in use. E = -1 for all sensors explains all that is measured, so
-this direction is left out. E itself is not estimated: with links and offsets unknown, matrices
-that lessen all readings fit best.
+this direction is left out of the size. E itself is not estimated: with links and offsets unknown,
+matrices that lessen all readings fit best.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def matrix_columns(
     """
     Return the columns of E of the sensors with unknown offsets, (36 k, n).
 
-    loads: changes of the readings of all sensors about their mean, (n, n_sensors, 6) [N, Nm].
+    loads: readings of all sensors from those where E = 0 counts, (n, n_sensors, 6) [N, Nm].
     """
     own = _sensors(unknowns)
     found = np.zeros((len(own), 6, 6, len(loads)))

@@ -166,6 +166,8 @@ class Reduced(NamedTuple):
     findings: list[Finding]
     left: list[dict[str, Array]]
     """Residuals of the equations that agree with the reference of each submodel, if any."""
+    about: Array
+    """Loads of the FT sensors about which errors of their matrices count, shape (n_fts, 6)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,11 +183,12 @@ class LogReduction:
         self, logs: Sequence[LogSlice], references: Sequence[Reference] = ()
     ) -> list[Reduced]:
         """Reduce logs one by one, without equations that do not agree with references."""
-        found = []
+        found: list[Reduced] = []
         for done, log in enumerate(logs):
             self.progress('reducing logs', done / len(logs))
             try:
-                found.append(self._reduce(log, references))
+                about = found[0].about if found else None
+                found.append(self._reduce(log, references, about))
             except (LogError, NameNotFound) as error:
                 if str(log.path) in str(error):
                     raise
@@ -222,7 +225,9 @@ class LogReduction:
                 findings.append(finding('disturbed', name, level=level, share=share))
         return list(seen), findings
 
-    def _reduce(self, log: LogSlice, references: Sequence[Reference]) -> Reduced:
+    def _reduce(
+        self, log: LogSlice, references: Sequence[Reference], about: Array | None
+    ) -> Reduced:
         recorded, prepared, observed, findings = self._read(log)
         builder = self.builder
         samples, left = observed.samples, list[dict[str, Array]]()
@@ -236,13 +241,17 @@ class LogReduction:
             )
             free = ~disturbed if observed.free is None else observed.free & ~disturbed
             observed = observed._replace(free=free)
-        evidence = gather(builder, observed, independent_share(prepared), matrix_errors=True)
-        known = {one.subject for one in findings if one.code == 'frozen'} | {*self.reader.assumed}
+        if about is None:
+            loads = builder.wrenches(samples)
+            known = np.isfinite(loads)
+            about = np.sum(loads, axis=0, where=known) / np.maximum(known.sum(axis=0), 1)
+        evidence = gather(builder, observed, independent_share(prepared), about=about)
+        frozen = {one.subject for one in findings if one.code == 'frozen'} | {*self.reader.assumed}
         efforts = builder.choice.efforts
         findings += [
             one
             for one in checks.missing_values(builder.robot, samples, efforts, self._kinds)
-            if one.values['share'] == 1.0 and one.subject not in known
+            if one.values['share'] == 1.0 and one.subject not in frozen
         ]
         findings += [
             finding('suboptimal', 'preparation', what=what) for what in cutoff_problems(prepared)
@@ -252,7 +261,7 @@ class LogReduction:
         findings = [replace(one, subject=f'{log}: {one.subject}') for one in findings]
         q = np.where(np.isfinite(samples.positions), samples.positions, np.nan)
         ranges = np.array([f.reduce(q, axis=0, initial=np.nan) for f in (np.fmin, np.fmax)])
-        return Reduced(part, evidence, ranges, findings, left)
+        return Reduced(part, evidence, ranges, findings, left, about)
 
     @property
     def _kinds(self) -> tuple[str, ...]:

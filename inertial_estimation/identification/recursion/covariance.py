@@ -21,8 +21,9 @@ in units of their noise, with z the whitened error of the prior, so that b_i is 
 ``1 + v a_i^2``. The refit takes the likeliest v, but at most that of the stated error: answers
 that systematic errors drew far off would free themselves of the prior. A prior that equations
 confirm thus keeps their noise out of the answer. The deviations take the largest likely v, as the
-likeliest of few combinations is often near zero by chance. It is at most the stated one, unless
-the likeliest is larger. v is that of one submodel alone, where neighbours may determine its
+likeliest of few combinations is often near zero by chance; where fewer than five are shown, even
+that one is too small in every fourth case. It is at most the stated one, unless the likeliest is
+larger. The noise is one as stated, not s. v is that of one submodel alone, where neighbours may determine its
 offsets.
 
 Offsets are eliminated last: what the other submodels determine of them enters with its own errors.
