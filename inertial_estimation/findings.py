@@ -90,7 +90,7 @@ CODES: dict[str, Code] = {
     ),
     'constant': Code(
         _W, '{what} is {value:.4g} in all {count} samples', 5.0, 'samples',
-        'a channel that is not connected, or a column of zeros; live: an axis of a sensor whose '
+        'an FT channel that is not connected; live: an axis of a sensor whose '
         'others move',
     ),
     'clock': Code(

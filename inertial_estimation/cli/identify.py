@@ -109,5 +109,5 @@ def _overview(found: RobotIdentification, s: Record) -> Iterator[Any]:
     yield records_table('\nOther unknowns', others)
     yield (
         f'\n{determined} of {possible} combinations of parameters are determined; '
-        f'parameters {"consistent" if s["consistent"] else "inconsistent"}\n'
+        f'parameters of links {"consistent" if s["consistent"] else "inconsistent"}\n'
     )

@@ -51,8 +51,8 @@ JUMP = 30.0
 """Standard deviation of jumps and drifts of an FT sensor that are faults [N]."""
 DELAYS = (-0.1, -0.05, -0.02, 0.02, 0.05, 0.1)
 """That are tried [s]."""
-MIN_SECONDS = 5 * DELAYS[-1]
-"""Of a shorter log few samples are left with each delay [s]."""
+MIN_SECONDS = 2.0
+"""In a shorter log readings stay near their extremes, and few samples are left with each delay."""
 MASS_ERROR, COM_ERROR = 0.1, 0.02
 """Standard deviations of usual errors of a link, of its mass [1] and centre of mass [m]."""
 MATRIX_ERROR = 0.05 * np.outer(np.repeat([1.0, 0.1], 3), np.repeat([1.0, 10.0], 3)).ravel()
@@ -341,7 +341,7 @@ class FaultSearch:
                 scaled = _of_imu(k, np.eye(3), factors=factors)
                 yield (imu.name, kind, unit, '1'), price, scaled
         q, names = np.nan_to_num(self.grid.positions[self.rows]), self.robot.joint_names
-        if names:
+        if np.abs(q).max(initial=0.0) > 2.0 * np.pi:  # degrees are soon more than a turn
             yield ('joint states', 'unit', DEGREES, '1'), 1.0, _of_joints(1.0 / DEGREES)
         for j in np.flatnonzero(np.abs(q).max(axis=0) > EPSILON).tolist():
             mirror = _of_joints(1.0 - 2.0 * np.eye(len(names))[j])
@@ -463,9 +463,9 @@ def find_faults(
     samples, readings = samples.take(early), readings[early]
     if len(samples) < MIN_KNOWN or not (robot.fixed_frame or motion_sources(robot)):
         return []
-    found = list(_repeated(robot, samples, readings))
     if samples.stamp_ns[-1] - samples.stamp_ns[0] < 1e9 * MIN_SECONDS:
-        return found
+        return []
+    found = list(_repeated(robot, samples, readings))
     search = FaultSearch(robot, samples, readings, touched)
     if search.score(np.zeros_like(search.base), 0.0) < MIN_SCORE:
         return found

@@ -70,8 +70,8 @@ def frozen_positions(robot: Robot, window: SampleBatch) -> Findings:
     steps = np.diff(window.stamp_ns)[:, None] * 1e-9
     travel = np.ptp(np.cumsum(window.velocities[1:] * steps, axis=0), axis=0)
     for k in np.flatnonzero((np.ptp(window.positions, axis=0) == 0.0) & (travel > MIN_TRAVEL)):
-        name = robot.joint_names[k]
-        yield finding('frozen', name, level=Level.ERROR, what='position', share=1.0)
+        name, what = robot.joint_names[k], f'position in a window of {steps.sum():.2g} s'
+        yield finding('frozen', name, level=Level.ERROR, what=what, share=1.0)
 
 
 def constant_axes(robot: Robot, window: SampleBatch) -> Findings:

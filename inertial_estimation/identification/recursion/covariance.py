@@ -23,8 +23,8 @@ that systematic errors drew far off would free themselves of the prior. A prior 
 confirm thus keeps their noise out of the answer. The deviations take the largest likely v, as the
 likeliest of few combinations is often near zero by chance; where fewer than five are shown, even
 that one is too small in every fourth case. It is at most the stated one, unless the likeliest is
-larger. The noise is one as stated, not s. v is that of one submodel alone, where neighbours may determine its
-offsets.
+larger. The noise is one as stated, not s. v is that of one submodel alone, where neighbours may
+determine its offsets.
 
 Offsets are eliminated last: what the other submodels determine of them enters with its own errors.
 Their weak prior counts as equations: what nothing else determines is as uncertain as that.
