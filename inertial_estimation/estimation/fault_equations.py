@@ -59,6 +59,15 @@ class Equation(NamedTuple):
     """A contact may act."""
     name: str = ''
 
+    def take(self, rows: slice) -> Equation:
+        """Return those of some instants."""
+        loads = {f: L[rows] for f, L in self.loads.items()}
+        links = {k: C[rows] for k, C in self.links.items()}
+        return self._replace(
+            value=self.value[rows], measured=self.measured[rows], loads=loads, links=links,
+            nuisance=self.nuisance[rows],
+        )  # fmt: skip
+
 
 def on_grid(samples: SampleBatch) -> SampleBatch:
     """Return all signals at even times, through one filter; few still poses as they are."""
