@@ -52,7 +52,7 @@ class Provenance:
     method: str = ''
     """Such as 'offsets from the model, one support: l_sole'."""
     date: str = ''
-    """When its data were taken, ISO 8601."""
+    """Date of its data, ISO 8601."""
     samples: int = 0
     temperature: float = NO_TEMPERATURE
     """Of the sensor meanwhile [degrees Celsius]; NaN: not known."""

@@ -51,7 +51,7 @@ class Solution(NamedTuple):
     axes: Array
     """Combinations of the unknowns, as columns, shape (..., n, min(n, 6))."""
     shown: Array
-    """What one newton of each shows in the sensors, over their noise, (..., min(n, 6))."""
+    """Change of the sensors by one newton of each, over their noise, (..., min(n, 6))."""
 
 
 class Step:

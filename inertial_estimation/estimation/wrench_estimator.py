@@ -40,7 +40,7 @@ CHUNK = 256
 
 
 class Pattern(NamedTuple):
-    """What a sample holds and lacks, and the step for it."""
+    """Contacts and missing numbers of a sample, and the step for it."""
 
     assumed: bytes
     contacts: ContactSet

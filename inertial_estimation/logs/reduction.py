@@ -233,11 +233,7 @@ class LogReduction:
         samples, left = observed.samples, list[dict[str, Array]]()
         if references:
             disturbed, left = find_outliers(
-                builder,
-                observed,
-                references,
-                self.settings.rows.reject,
-                prepared.how.edges,
+                builder, observed, references, self.settings.rows.reject, prepared.how.edges
             )
             free = ~disturbed if observed.free is None else observed.free & ~disturbed
             observed = observed._replace(free=free)

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What may be late: internal wrenches, standard deviations and markers, piece by piece."""
+"""Outputs that may be late: internal wrenches, standard deviations and markers, piece by piece."""
 
 from collections.abc import Callable, Iterator
 from time import perf_counter
