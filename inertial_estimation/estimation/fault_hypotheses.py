@@ -34,7 +34,7 @@ from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
 MAX_SECONDS = 600.0
 """Of a log that are looked at [s]."""
-MAX_SAMPLES, SCREENED, MAX_TESTS, MAX_TOGETHER = 200, 25, 8, 64
+MAX_SAMPLES, SCREENED, MAX_TESTS, MAX_TOGETHER = 200, 25, 8, 16
 """Instants of the final scores, and of the first ones of corrections of the motion."""
 CORRELATION, CONTACT_TIME = 0.3, 1.0
 """Time after which errors of the model are independent, and contacts [s]."""
