@@ -228,7 +228,9 @@ def test_demo_ends_with_the_robot(start, viewers):
 
 def test_replay_ends_with_the_player(start, given, tmp_path):
     calls, output = tmp_path / 'calls', tmp_path / 'output'
-    text = f'words, ready = sys.argv[1:], {READY!r} in open({str(output)!r}).read()\n'
+    # The log takes a while through the pipe of launch; the estimator needs longer to be ready.
+    text = 'import time; time.sleep(0.3)\n'
+    text += f'words, ready = sys.argv[1:], {READY!r} in open({str(output)!r}).read()\n'
     text += f'open({str(calls)!r}, "w").write("\\n".join([*words, str(ready)]))\n'
     write_program(tmp_path / 'bin' / 'ros2', f'import sys\n{text}')
     launched = start('replay', 'bag:=some_bag', 'rate:=0.5', 'start_offset:=1.5', *given)
