@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import os
 import sys
+import time
 from collections.abc import Callable, Collection
 from contextlib import redirect_stdout
 from functools import partial
@@ -118,6 +119,8 @@ def of_node() -> set[Path]:
     for name, kind in node.get_topic_names_and_types():
         if '/external_wrench' in name:
             other.create_subscription(message_class(kind[0]), name, print, 1)
+            while not node.count_subscribers(name):
+                time.sleep(0.01)
     # Those that are polled too.
     taken = {one.topic_name: one.callback for one in Node.subscriptions.fget(node)}
     found: set[Path] = set()
@@ -142,27 +145,21 @@ def of_library() -> dict[str, set[Path]]:
     sample = robots.random_sample(robot, np.random.default_rng(0))
     estimator.update(sample)
     found = {UPDATE: called(lambda: estimator.update(sample))}
-    imu = log_streams.IMUS[0]
-    settings = EstimatorSettings.from_dict({
-        'contacts': ['l_sole'], 'ft_sensors': log_streams.FTS, 'imus': [imu],
-        f'imu.{imu}.topic': f'/imu/{imu}', 'joint_states.velocity_source': 'filter',
-        **{f'ft.{name}.topic': f'/ft/{name}' for name in log_streams.FTS},
-    })  # fmt: skip
+    settings = EstimatorSettings.from_dict(log_streams.ONE_IMU)
     robot = build_robot(settings, log_streams.icub_urdf())
     estimator = build_estimator(settings, robot)
     with TemporaryDirectory() as folder:
-        log = open_log(
-            log_streams.write_log(Path(folder), log_streams.humanoid_log(imus=[imu])),
-            robot, settings,
-        )  # fmt: skip
+        streams = log_streams.humanoid_log(imus=log_streams.IMUS[:1])
+        log = open_log(log_streams.write_log(Path(folder), streams), robot, settings)
     replays, still = [replay(robot, log, settings)], log.within(STILL).samples
     found[REPLAY] = called(lambda: replays.append(replay(robot, log, settings)))
     with redirect_stdout(StringIO()):
         found[REPORT] = called(lambda: show(*_summary(replays[-1])))
     engine = WrenchEstimator.__init__.__code__, WrenchEstimator.batch.__code__
     for name, closed in (OFFSETS, ()), (BESIDE, engine):
-        job = partial(offset_from_model, estimator, still, ['l_sole'])
-        found[name] = called(job, closed=closed)
+        found[name] = called(
+            partial(offset_from_model, estimator, still, settings.contacts), closed=closed
+        )
     return found
 
 

@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 
 from bench.live_robots import equal_parts, held_by, node_settings, smooth_motion, with_readings
-from bench.report import Goal, Table
+from bench.report import Array, Goal, Table, Timed, interleave, ratio
 from bench.robots import random_sample
-from bench.timing import Array, Timed, interleave, ratio
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.errors_in_variables import StateNoise, without_state_errors
 from inertial_estimation.identification.evidence import gather
