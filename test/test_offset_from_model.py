@@ -32,7 +32,7 @@ from inertial_estimation.errors import CalibrationError, OffsetsNotUnique
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Level
-from inertial_estimation.logs.log import Log
+from inertial_estimation.logs.log import Log, TimeRange
 from inertial_estimation.logs.offsets import (
     OffsetRequest,
     compute_offsets,
@@ -40,6 +40,7 @@ from inertial_estimation.logs.offsets import (
     offset_from_torques,
     predict_wrenches,
 )
+from inertial_estimation.logs.replay import replay
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch, SensorState
@@ -486,6 +487,15 @@ def test_offset_is_marked_if_it_depends_on_an_assumed_joint(rng, support):
             found.append(compute_offsets(request, replace(log, samples=moved), robot, given))
         change = found[1].calibration.offsets - found[0].calibration.offsets
         np.testing.assert_array_equal(found[0].assumed, np.abs(change).max(axis=1) > ROUND_OFF)
+
+
+def test_offsets_are_those_of_the_range_that_is_estimated(humanoid, rng):
+    log, later = record(humanoid, rng, 12, ('root',)), TimeRange(5.5, 20.0)
+    shifted = log.samples.ft_readings.copy()
+    shifted[:5] += 7.0
+    log = replace(log, samples=replace(log.samples, ft_readings=shifted))
+    found = replay(humanoid, log, settings(), time_range=later, offsets=MODEL)
+    np.testing.assert_allclose(found.offsets.calibration.offsets, OFFSETS, atol=ROUND_OFF)
 
 
 def test_prior_is_marked_where_some_of_it_is_left(rng):
