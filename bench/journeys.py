@@ -110,12 +110,9 @@ def of_node() -> set[Path]:
         (urdf := Path(folder) / 'robot.urdf').write_text(icub_urdf(), encoding='utf-8')
         topics = nodes.messages({'urdf': str(urdf), 'imus': given['imus'], 'rate': RATE})
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    context = rclpy.Context()
-    rclpy.init(context=context)
-    node = EstimatorNode(
-        context=context, parameter_overrides=[Parameter(k, value=v) for k, v in given.items()]
-    )
-    other = rclpy.create_node('listener', context=context)
+    rclpy.init()
+    node = EstimatorNode(parameter_overrides=[Parameter(k, value=v) for k, v in given.items()])
+    other = rclpy.create_node('listener')
     for name, kind in node.get_topic_names_and_types():
         if '/external_wrench' in name:
             other.create_subscription(message_class(kind[0]), name, print, 1)
@@ -123,18 +120,15 @@ def of_node() -> set[Path]:
                 time.sleep(0.01)
     # Those that are polled too.
     taken = {one.topic_name: one.callback for one in Node.subscriptions.fget(node)}
-    found: set[Path] = set()
     for k in range(WARM + 1):
         for name, _, messages in topics:
             STAMP.pack_into(messages[k], STAMP_AT, *divmod(NANOSECONDS * k // RATE, NANOSECONDS))
-            take, data = taken[node.resolve_topic_name(name)], bytes(messages[k])
-            if k < WARM or name != topics[-1][0]:
-                take(data)
-            else:
-                found = called(lambda: take(data), Publishers.publish.__code__)  # noqa: B023
+            take = partial(taken[node.resolve_topic_name(name)], bytes(messages[k]))
+            # The joint states come last.
+            found = called(take, Publishers.publish.__code__) if k == WARM else take()
     node.destroy_node()
     other.destroy_node()
-    rclpy.shutdown(context=context)
+    rclpy.shutdown()
     return found
 
 

@@ -26,6 +26,7 @@ from inertial_estimation.calibration.calibration_file import (
 )
 from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.residual_statistics import deviations_of_means
+from inertial_estimation.calibration.support_loads import support_loads
 from inertial_estimation.calibration.tare import MAX_SAMPLES, TareRecorder
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, OffsetsNotUnique
@@ -162,8 +163,7 @@ def test_f1_both_feet_of_an_icub_carry_half_of_the_weight(rng, share):
     left, right = (next(k for k, n in enumerate(names) if f'{s}_foot' in n) for s in 'lr')
     shot = standing(icub, positions, {'l_foot': share, 'r_foot': 1.0 - share})
     samples, feet = repeated([shot], 0.0), ('l_foot', 'r_foot')
-    found = offset_from_model(WrenchEstimator(icub), samples, feet, accept_split=True)
-    predicted = samples.ft_readings - found.differences
+    predicted = support_loads(WrenchEstimator(icub), samples, feet).readings
     forces = np.linalg.norm(predicted[0, [left, right], :3], axis=1)
     beyond = icub.parameters[icub.ft_sensors[left].child, 0]
     # The centre of mass is 0.1 mm off the middle: 0.2 of 177 N.

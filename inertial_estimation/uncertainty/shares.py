@@ -99,11 +99,7 @@ def _held(rows: Array, u: Array, s: Array, change: Array, moved: Array) -> tuple
 
 
 def _changes(problem: Problem, u: Array, rows: Array, whiten: Array, turned: Array) -> Array:
-    """
-    Return the change of columns and totals in the axes of the singular vectors.
-
-    Returns (n, n_unknowns + 1, n_joints, 6).
-    """
+    """Return changes of columns and totals in singular axes, (n, n_unknowns + 1, n_joints, 6)."""
     n, n_rows, _ = rows.shape
     n_joints = problem.dtotals.shape[1]
     dcolumns = u.swapaxes(1, 2) @ problem.dcolumns.reshape(n, n_rows - 1, n_joints * 6)
