@@ -35,9 +35,6 @@ PLAIN = {str: 'a string', bool: 'true or false', int: 'a whole number', float: '
 _hints = cache(lambda kind: get_type_hints(kind, include_extras=True))
 
 
-# ---- Any dataclass ------------------------------------------------------------------------------
-
-
 def read(kind: Any, value: Any, name: str) -> Any:
     """Return a value of a type, or raise with its full name."""
     origin, inner = get_origin(kind), get_args(kind)
@@ -142,9 +139,6 @@ Texts = Annotated[tuple[str, ...], _texts]
 NotNegative = Annotated[float, _not_negative]
 Numbers = Annotated[Array, numbers()]
 Vector = Annotated[Array, numbers((3,))]
-
-
-# ---- Groups of settings -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,14 +22,17 @@ Floats = tuple[float, ...]
 
 def noise(default: Any, of: str, unit: str, **more: Any) -> Any:
     """Return a setting of a standard deviation."""
-    return setting(default, f'Deviation of {of} [{unit}]', **{'range': (0.0, 1e6), **more})
+    more = {'range': (0.0, 1e6), **more}
+    return setting(default, f'Standard deviation of {of} [{unit}]', **more)
 
 
 @dataclass(frozen=True)
 class JointStateSettings(Group):
     """Joint positions, velocities and accelerations."""
 
-    topics: Strings = setting(('joint_states',), 'Topics; the first one triggers each cycle')
+    topics: Strings = setting(
+        ('joint_states',), 'JointState topics; the first one triggers each cycle'
+    )
     max_age: float = setting(0.1, 'Oldest joint position used [s]', range=(0.0, 1e6), live=True)
     velocity_source: str = setting(
         'message', 'Joint velocities: of messages or filtered', choices=('message', 'filter')
@@ -58,7 +61,7 @@ class FilterSettings(Group):
     )
     smooth_readings: bool = setting(False, 'Filter positions and readings too; not with kalman')
     joint_jerk: float = setting(
-        3.0, 'Joint jerk, for kalman [(rad or m)/s^3/sqrt(Hz)]', range=(1e-3, 1e6)
+        3.0, 'Density of joint jerk, for kalman [(rad or m)/s^3/sqrt(Hz)]', range=(1e-3, 1e6)
     )
 
     def centred(self) -> FilterSettings:
@@ -203,7 +206,9 @@ class EstimatorSettings(Group):
     calibration_file: str = setting(
         '', 'Calibration of FT sensors, which ~/save writes; empty: ft.<name>.offset'
     )
-    gravity: Floats = setting((0.0, 0.0, -9.81), 'In the fixed link, up to 25 [m/s^2]', sizes=(3,))
+    gravity: Floats = setting(
+        (0.0, 0.0, -9.81), 'Gravity in the axes of the fixed link, up to 25 [m/s^2]', sizes=(3,)
+    )
     touch_kind: str = setting(
         'wrench', 'Kind of reported contacts; force if it needs a normal and they have none',
         choices=('wrench', 'force', 'unilateral', 'friction_cone'),
@@ -216,7 +221,9 @@ class EstimatorSettings(Group):
         'filter', 'Of IMUs: filtered, from three accelerometers or more of a link, or neglected',
         choices=('filter', 'array', 'zero'),
     )  # fmt: skip
-    frozen_after: float = setting(0.05, 'Equal for longer is frozen; 0: off [s]', range=(0.0, 1e6))
+    frozen_after: float = setting(
+        0.05, 'Time of equal readings until a sensor is frozen; 0: never [s]', range=(0.0, 1e6)
+    )
     autostart: bool = setting(True, 'Configure and activate at start')
     joint_states: JointStateSettings = field(default_factory=JointStateSettings)
     filter: FilterSettings = field(default_factory=FilterSettings)
