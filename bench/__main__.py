@@ -17,6 +17,7 @@ JOBS = {
     'live': 'identification beside a simulated robot',
     'coverage': 'errors of identification over their stated deviations',
     'logs': 'time and memory of reading, replaying and identifying a bag at 1 kHz',
+    'journeys': 'files that a reader of the code walks through',
     'arms': 'methods of identification on real arms (--data)',
     'yoga': 'readings of a real iCub predicted by what is identified (--data)',
 }
@@ -53,6 +54,7 @@ def _run(job: str, chosen: argparse.Namespace):
     calls = {
         'times': {'engine': (rounds,), 'refit': (max(2, rounds // 4),)},
         'derivatives': {'derivatives': (max(2, rounds // 3),)}, 'logs': {'log_streams': ()},
+        'journeys': {'journeys': ()},
         'nodes': {'nodes': (chosen.rates, chosen.seconds, chosen.pairs)},
         'live': {'live': (seeds,)}, 'coverage': {'coverage': (seeds,)},
     }  # fmt: skip

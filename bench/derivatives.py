@@ -12,8 +12,7 @@ from itertools import count
 
 import numpy as np
 
-from bench.report import Table
-from bench.timing import Array, Timed, interleave, ratio
+from bench.report import Array, Table, Timed, interleave, ratio
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.signals.derivatives import joint_differentiator
 from inertial_estimation.simulation.motion import START, Motion

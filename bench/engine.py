@@ -10,7 +10,7 @@ from itertools import cycle
 import numpy as np
 
 from bench.peer import PeerStep
-from bench.report import Goal, Table
+from bench.report import Array, Goal, Table, Timed, interleave, ratio
 from bench.robots import (
     CONTACTS,
     ONE_IMU,
@@ -20,7 +20,6 @@ from bench.robots import (
     random_sample,
     synthetic_urdf,
 )
-from bench.timing import Array, Timed, interleave, ratio
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
@@ -31,7 +30,7 @@ from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel
 
 ROUNDS, BLOCK, SAMPLES, BATCH = 100, 50, 64, 1000
-PEER, TUNED, NATIVE = 'iDynTree, Python step', 'iDynTree, tuned Python step', 'iDynTree, C++ calls'
+PEER, NATIVE = 'iDynTree, Python step', 'iDynTree, C++ calls'
 ONE, SEVERAL = 'update, 1 IMU', f'update, {len(SEVERAL_IMUS)} IMUs'
 SMALL, LARGE = 'update, synthetic, 32 joints', 'update, synthetic, 128 joints'
 WHOLE, MISSING = 'batch, per sample', 'update, an FT sensor missing'
@@ -50,7 +49,6 @@ def measure(rounds: int = ROUNDS) -> tuple[list[Table], list[Goal]]:
         ONE: (one, estimator.update),
         SEVERAL: (several, WrenchEstimator(several, CONTACTS).update),
         PEER: (one, peer.step),
-        TUNED: (one, peer.tuned_step),
         NATIVE: (one, lambda sample: peer.call()),
         SMALL: _synthetic(1),
         LARGE: _synthetic(4),

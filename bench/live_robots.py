@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Simulated robots for experiments on identification, wrong URDFs of them, and their tare.
+Simulated robots for experiments on identification, and wrong URDFs of them.
 
 A standing robot (MuJoCo, embedded sensors with noise) and a robot on a pole (exact equations).
 """
@@ -15,12 +15,8 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings
-from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
-from inertial_estimation.identification.equations.wrenches import (
-    COMPONENTS,
-    sensor_loads,
-    wrench_columns,
-)
+from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation.identification.equations.wrenches import sensor_loads, wrench_columns
 from inertial_estimation.identification.errors_in_variables import StateNoise
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.settings import (
@@ -36,12 +32,10 @@ from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.stream_statistics import StreamRates
 from inertial_estimation.simulation.noise import SensorNoise
 from inertial_estimation.simulation.robot import SimulatedRobot
-from inertial_estimation.simulation.scenario import Scenario, standing
+from inertial_estimation.simulation.scenario import Scenario
 from inertial_estimation.simulation.truth import Snapshot
 from inertial_estimation.uncertainty.sensor_noise import stream_noise
 
-SECONDS, ONSET = 60.0, 5.0
-"""Length of a log, and when the joints begin to move [s]."""
 RATE, EVERY = 200, 2
 """Joint states per second, of which every second one is kept."""
 IMUS = ('root_link', 'chest', 'head_imu_0', 'l_forearm', 'r_forearm')
@@ -82,21 +76,8 @@ class StandingLog:
         return np.asarray(1e-9 * self.samples.stamp_ns)
 
 
-def at_random(seconds: float = SECONDS, seed: int = 0) -> Scenario:
-    """
-    Return a robot that stands at rest, and then moves arms, head and torso at random.
-
-    seconds [s].
-    """
-    return replace(standing(seconds, seed), pushes=(), onset=ONSET)
-
-
-def record(scenario: Scenario, seconds: float = SECONDS) -> StandingLog:
-    """
-    Let the robot stand and move.
-
-    seconds [s].
-    """
+def record(scenario: Scenario, seconds: float) -> StandingLog:
+    """Let the robot stand and move."""
     simulated = SimulatedRobot(scenario, {name: name for name in IMUS}, RATE)
     robot = Robot.from_urdf(simulated.urdf, imus=IMUS)
     readers = [_Reader(simulated, robot, scenario.seed, one) for one in (SETTINGS, CENTRED)]
@@ -145,11 +126,7 @@ class _Reader:
 def smooth_motion(
     robot: Robot, seconds: float, rate: float = 100.0, seed: int = 0, swing: float = 0.4
 ) -> SampleBatch:
-    """
-    Let all joints follow sums of sines about zero.
-
-    seconds, rate [s, Hz]; swing [rad].
-    """
+    """Let all joints follow sums of sines about zero; seconds, rate [s, Hz]; swing [rad]."""
     rng = np.random.default_rng(seed)
     n, joints = round(seconds * rate), len(robot.joint_names)
     t = np.arange(n) / rate
@@ -181,40 +158,13 @@ def wrong_robot(robot: Robot, rng: np.random.Generator, wrong: float = WRONG) ->
     return robot.with_parameters(bodies + np.einsum('lij,lj->li', whitening(bodies), moves))
 
 
-def tare(robot: Robot, rest: SampleBatch, submodels: Sequence[str]) -> Array:
-    """
-    Return the offsets with which a robot at rest fits its description best.
-
-    Returns (n_fts, 6) [N, Nm].
-    """
-    names = [sensor.name for sensor in robot.ft_sensors]
-    choice = EquationChoice(offsets=tuple(names))
-    builder = EquationBuilder(robot, choice)
-    found = np.zeros((len(names), 6))
-    for block, kinds in zip(builder.blocks, builder.equations(rest), strict=True):
-        if block.submodel.name not in submodels:
-            continue
-        n, links = block.unknowns.n_inertial, list(block.submodel.links)
-        Y = np.concatenate([rows.Y for rows in kinds.values()])
-        y = np.concatenate([rows.y for rows in kinds.values()])
-        rest_of = y - Y[:, :n] @ robot.parameters[links].reshape(-1)
-        values = np.linalg.lstsq(Y[:, n:], rest_of, rcond=None)[0]
-        for extra, value in zip(block.unknowns.extras, values.tolist(), strict=True):
-            found[names.index(extra.of), COMPONENTS.index(extra.term.value)] = value
-    return found
-
-
 def node_settings(robot: Robot) -> RecursionSettings:
     """Return the settings; offsets of all FT sensors are unknown."""
     return recursion_settings(IdentifierSettings(), robot)
 
 
 def state_noise(robot: Robot, settings: EstimatorSettings, rate: float) -> StateNoise:
-    """
-    Return how noisy the motion is that a node with these settings knows.
-
-    rate [Hz].
-    """
+    """Return how noisy the motion is that a node with these settings knows; rate [Hz]."""
     counts = (len(robot.joint_names), len(robot.imus), len(robot.ft_sensors))
     rates = StreamRates(*(np.full(n, rate) for n in counts))
     model = stream_noise(settings, robot, rates).model

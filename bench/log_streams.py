@@ -34,6 +34,12 @@ WRENCH = 'geometry_msgs/msg/WrenchStamped'
 NS, G = 1_000_000_000, 9.80665
 FTS = [f'{side}_{limb}_ft' for limb in ('arm', 'leg', 'foot') for side in 'lr']
 IMUS = ['root_link', 'chest', 'head_imu_0', 'l_upper_leg', 'r_upper_leg', 'l_foot', 'r_foot']
+ONE_IMU = {
+    'contacts': ('l_sole',), 'ft_sensors': FTS, 'imus': IMUS[:1],
+    f'imu.{IMUS[0]}.topic': f'/imu/{IMUS[0]}', 'joint_states.velocity_source': 'filter',
+    **{f'ft.{name}.topic': f'/ft/{name}' for name in FTS},
+}  # fmt: skip
+"""Settings for a log of `humanoid_log` with one IMU."""
 
 
 class Stream(NamedTuple):
@@ -144,16 +150,12 @@ def smooth_motion(rng: np.random.Generator, t: Array, middle: Array) -> Array:
 
 def measure() -> tuple[list[Table], list]:
     """Measure reading, replay and identification on a simulated iCub with one IMU."""
-    imu, foot = IMUS[0], ('l_sole',)
-    settings = EstimatorSettings.from_dict({
-        'contacts': foot, 'ft_sensors': FTS, 'imus': [imu], f'imu.{imu}.topic': f'/imu/{imu}',
-        'joint_states.velocity_source': 'filter', **{f'ft.{k}.topic': f'/ft/{k}' for k in FTS},
-    })  # fmt: skip
-    how = IdentifySettings(rows=replace(IdentifySettings().rows, contacts=foot))
-    robot, rows, log = build_robot(settings, icub_urdf()), [], None
+    settings, rows, log = EstimatorSettings.from_dict(ONE_IMU), [], None
+    how = IdentifySettings(rows=replace(IdentifySettings().rows, contacts=settings.contacts))
+    robot = build_robot(settings, icub_urdf())
     batch, run = build_estimator(settings, robot).batch, partial(replay, whole=False)
     with tempfile.TemporaryDirectory() as folder:
-        streams = humanoid_log(imus=[imu], rate=1000.0)
+        streams = humanoid_log(imus=IMUS[:1], rate=1000.0)
         bag, long = (write_log(Path(folder) / str(n), streams, n) for n in (3, 12))
         with BagReader(bag) as reader:
             for name, seconds, job in (

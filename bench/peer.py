@@ -1,45 +1,41 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""One step of iDynTree's estimator from Python: what users of it write, and the least they can."""
+"""One step of iDynTree's estimator from Python, as its users write it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample
 
+MOTION = 'proper_accelerations', 'angular_velocities', 'angular_accelerations'
+
 
 class PeerStep:
     """IDynTree on a robot with one IMU and one full wrench at each of some frames."""
 
     def __init__(self, robot: Robot, frames: Sequence[str]) -> None:
-        self._lib = lib = _bindings()
+        self._lib = lib = import_module('idyntree.bindings')
         loader = lib.ModelLoader()
         if not loader.loadModelFromString(robot.urdf):
             raise ModelError(f"iDynTree does not read the URDF of robot '{robot.name}'")
         self._estimator = lib.ExtWrenchesAndJointTorquesEstimator()
         self._estimator.setModelAndSensors(loader.model(), loader.sensors())
         self._model = model = self._estimator.model()
-        offsets = [
+        self.columns: list[int] = [
             model.getJoint(model.getJointIndex(name)).getDOFsOffset() for name in robot.joint_names
         ]
-        self.columns: list[int] = offsets
         """Where each of the robot's joints stands in iDynTree's order."""
-        self._order = sorted(range(len(offsets)), key=offsets.__getitem__)
         self._imu = model.getFrameIndex(robot.imus[0].frame)
         self._frames = [model.getFrameIndex(frame) for frame in frames]
         self._links = [model.getFrameLink(frame) for frame in self._frames]
-        self._joints = [
-            lib.JointPosDoubleArray(model),
-            lib.JointDOFsDoubleArray(model),
-            lib.JointDOFsDoubleArray(model),
-        ]
-        self._motion = [lib.Vector3(), lib.Vector3(), lib.Vector3()]
+        kinds = lib.JointPosDoubleArray, *[lib.JointDOFsDoubleArray] * 2
+        self._joints = [kind(model) for kind in kinds]
+        self._motion = [lib.Vector3() for _ in range(3)]
         self._measurements = lib.SensorsMeasurements(self._estimator.sensors())
         self._contacts = lib.LinkUnknownWrenchContacts(model)
         self._wrenches = lib.LinkContactWrenches(model)
@@ -55,9 +51,9 @@ class PeerStep:
         for values, target in zip(rows, self._joints):
             for column, value in zip(self.columns, values):
                 target.setVal(column, float(value))
-        for reading, vector in zip(_imu_readings(sample), self._motion):
-            for k in range(3):
-                vector.setVal(k, float(reading[k]))
+        for name, vector in zip(MOTION, self._motion):
+            for k, value in enumerate(getattr(sample, name)[0]):
+                vector.setVal(k, float(value))
         kind = self._lib.SIX_AXIS_FORCE_TORQUE
         for k, reading in enumerate(sample.ft_readings):
             wrench = self._lib.Wrench()
@@ -71,25 +67,10 @@ class PeerStep:
             )
             self._contacts.addNewContactInFrame(self._model, frame, contact)
         self.call()
-        return self._read()
-
-    def tuned_step(self, sample: Sample) -> tuple[list[Array], Array]:
-        """Estimate one instant with whole arrays handed over wherever the bindings allow it."""
-        lib, order = self._lib, self._order
-        self._joints = [
-            lib.JointPosDoubleArray.FromPython(sample.positions[order]),
-            lib.JointDOFsDoubleArray.FromPython(sample.velocities[order]),
-            lib.JointDOFsDoubleArray.FromPython(sample.accelerations[order]),
+        wrenches = [
+            self._wrenches.contactWrench(link, 0).contactWrench.toNumPy() for link in self._links
         ]
-        self._motion = [lib.Vector3.FromPython(reading) for reading in _imu_readings(sample)]
-        kind = lib.SIX_AXIS_FORCE_TORQUE
-        for k, reading in enumerate(sample.ft_readings):
-            self._measurements.setMeasurement(kind, k, lib.Wrench.FromPython(reading))
-        self._contacts.clear()
-        for frame in self._frames:
-            self._contacts.addNewUnknownFullWrenchInFrameOrigin(self._model, frame)
-        self.call()
-        return self._read()
+        return wrenches, self._torques.toNumPy()
 
     def call(self) -> None:
         """Call the two C++ functions on whatever the last step has set."""
@@ -97,30 +78,3 @@ class PeerStep:
         self._estimator.estimateExtWrenchesAndJointTorques(
             self._contacts, self._measurements, self._wrenches, self._torques
         )
-
-    def _read(self) -> tuple[list[Array], Array]:
-        """Read the results."""
-        wrenches = [
-            self._wrenches.contactWrench(link, 0).contactWrench.toNumPy() for link in self._links
-        ]
-        return wrenches, self._torques.toNumPy()
-
-
-def _imu_readings(sample: Sample) -> tuple[Array, Array, Array]:
-    """Return what iDynTree wants of the IMU, in its order."""
-    return (
-        sample.proper_accelerations[0],
-        sample.angular_velocities[0],
-        sample.angular_accelerations[0],
-    )
-
-
-def _bindings() -> Any:
-    """Import iDynTree, or say how to get it."""
-    try:
-        return import_module('idyntree.bindings')
-    except ImportError as error:
-        raise ModelError(
-            f'the benchmark measures against iDynTree, which is not installed ({error}); '
-            "in the checkout, run pip install '.[oracle]'"
-        ) from error

@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 
 from bench.live_robots import equal_parts, held_by, node_settings, smooth_motion, with_readings
-from bench.report import Goal, Table
+from bench.report import Array, Goal, Table, Timed, interleave, ratio
 from bench.robots import random_sample
-from bench.timing import Array, Timed, interleave, ratio
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.errors_in_variables import StateNoise, without_state_errors
 from inertial_estimation.identification.evidence import gather
@@ -31,7 +30,6 @@ from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.preparation import Preparation, prepare
 from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.recursion.covariance import certainties
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.refit import joint_refit
@@ -43,7 +41,6 @@ from inertial_estimation.identification.solvers.methods import (
 from inertial_estimation.identification.unknowns import OF_A_JOINT
 from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.urdf_export import export_urdf
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.simulation.description import icub_urdf
 
@@ -187,7 +184,6 @@ def _joint_refits() -> dict[str, Timed]:
         'errors of the motion': lambda: _correct_errors(known),
         'joint refit, cold': lambda: joint_refit(known),
         'joint refit, warm': lambda: joint_refit(known, start),
-        'rest of an update': _rest_of_update(identifier, start),
     }
     return {name: Timed(call, 1) for name, call in calls.items()}
 
@@ -215,24 +211,6 @@ def _correct_errors(known: Sequence[SubmodelMemory]) -> None:
     for one in known:
         assert one.information is not None and one.errors is not None
         without_state_errors(one.information, one.errors, one.block.unknowns.join(one.prior))
-
-
-def _rest_of_update(
-    identifier: RecursiveIdentifier, start: dict[str, Array]
-) -> Callable[[], object]:
-    """Return what computes deviations, base parameters and the URDF of an update."""
-    known, robot = identifier.memories, identifier.robot
-    found = joint_refit(known, start)
-    parameters = identifier.prior.copy()
-    for one in found.fits:
-        parameters[list(one.memory.block.submodel.links)] = one.parameters
-    identifier.refit()
-    return lambda: (
-        certainties(found),
-        [one.determined(one.corrected) for one in known],
-        identifier.base_values(),
-        export_urdf(robot, parameters),
-    )
 
 
 def _moving_log(robot: Robot, motion: StateNoise) -> tuple[SampleBatch, Array]:

@@ -1,18 +1,22 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables and goals of benchmarks, for the terminal and as JSON."""
+"""Tables and goals of benchmarks, for the terminal and as JSON, and calls timed side by side."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import perf_counter_ns
 from typing import Any, NamedTuple
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table as RichTable
+
+from inertial_estimation.arrays import Array
 
 
 @dataclass(frozen=True)
@@ -66,3 +70,29 @@ def write(path: Path | None, tables: Iterable[Table], goals: Sequence[Goal] = ()
         'goals': [asdict(goal) | {'reached': goal.reached} for goal in goals],
     }
     path.write_text(json.dumps(figures, default=float, indent=1), encoding='utf-8')
+
+
+class Timed(NamedTuple):
+    """A call, and how many of them make a block."""
+
+    call: Callable[[], object]
+    block: int
+
+
+def interleave(contenders: Mapping[str, Timed], rounds: int) -> dict[str, Array]:
+    """Run one small block of each call after the other, again and again; (rounds, block) [us]."""
+    durations = {name: np.empty((rounds, timed.block)) for name, timed in contenders.items()}
+    for k in range(-1, rounds):
+        for name, (call, block) in contenders.items():
+            for j in range(block):
+                start = perf_counter_ns()
+                call()
+                spent = perf_counter_ns() - start
+                if k >= 0:
+                    durations[name][k, j] = spent / 1000.0
+    return durations
+
+
+def ratio(over: Array, under: Array) -> float:
+    """Return how much longer one call takes than another; over, under (rounds, block)."""
+    return float(np.median(np.median(over, axis=1) / np.median(under, axis=1)))

@@ -45,21 +45,41 @@ _LIMBS = (
     (('l_hip', 2, 'l_leg_ft'), ('l_leg', 4, 'l_foot_ft'), ('l_foot', 0, '')),
     (('r_hip', 2, 'r_leg_ft'), ('r_leg', 4, 'r_foot_ft'), ('r_foot', 0, '')),
 )
+_LIMIT = '<limit lower="-2" upper="2" effort="50" velocity="10"/>'
+_READS = (
+    '<force_torque><frame>child</frame><measure_direction>child_to_parent</measure_direction>'
+    '</force_torque>'
+)
 
 
 def synthetic_urdf(scale: int) -> str:
     """Return a humanoid with six FT sensors and seven submodels, whatever its number of joints."""
-    parts = [_link('root', 5.0)]
+
+    def link(name: str, mass: float) -> str:
+        inertia = f'ixx="{0.004 * mass}" iyy="{0.004 * mass}" izz="{0.002 * mass}"'
+        return (
+            f'<link name="{name}"><inertial><origin xyz="0 0.01 0.02"/><mass value="{mass}"/>'
+            f'<inertia {inertia} ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        )
+
+    def joint(name: str, parent: str, child: str, kind: str, more: str) -> str:
+        ends = f'<parent link="{parent}"/><child link="{child}"/>'
+        return f'<joint name="{name}_joint" type="{kind}">{ends}{more}</joint>'
+
+    parts = [link('root', 5.0)]
     for limb in _LIMBS:
         parent = 'root'
         for piece, joints, sensor in limb:
             for k in range(joints * scale):
-                child = f'{piece}_{k}'
-                parts += [_link(child, 1.0 / scale), _joint(parent, child, k)]
+                child, axis = f'{piece}_{k}', ('1 0 0', '0 1 0', '0 0 1')[k % 3]
+                more = f'<origin xyz="0 0.02 0.05" rpy="0.1 0 0.2"/><axis xyz="{axis}"/>{_LIMIT}'
+                parts += [link(child, 1.0 / scale), joint(child, parent, child, 'revolute', more)]
                 parent = child
             if sensor:
-                child = f'{sensor}_link'
-                parts += [_link(child, 0.3), _ft_joint(parent, child, sensor)]
+                child, more = f'{sensor}_link', '<origin xyz="0 0 0.05" rpy="0 0.3 0"/>'
+                parts += [link(child, 0.3), joint(sensor, parent, child, 'fixed', more),
+                          f'<sensor name="{sensor}" type="force_torque">'
+                          f'<parent joint="{sensor}_joint"/>{_READS}</sensor>']  # fmt: skip
                 parent = child
     return f'<robot name="synthetic">{"".join(parts)}</robot>'
 
@@ -78,34 +98,4 @@ def random_sample(robot: Robot, rng: np.random.Generator) -> Sample:
         proper_accelerations=rng.normal(0.0, 1.0, (n_imus, 3)) + upright,
         angular_accelerations=rng.normal(0.0, 2.0, (n_imus, 3)),
         ft_readings=readings,
-    )
-
-
-def _link(name: str, mass: float) -> str:
-    """Return a link like a stick [kg]."""
-    return (
-        f'<link name="{name}"><inertial><origin xyz="0 0.01 0.02"/><mass value="{mass}"/>'
-        f'<inertia ixx="{0.004 * mass}" iyy="{0.004 * mass}" izz="{0.002 * mass}" '
-        'ixy="0" ixz="0" iyz="0"/></inertial></link>'
-    )
-
-
-def _joint(parent: str, child: str, number: int) -> str:
-    """Return a joint; axes take turns."""
-    axis = ('1 0 0', '0 1 0', '0 0 1')[number % 3]
-    return (
-        f'<joint name="{child}_joint" type="revolute"><parent link="{parent}"/>'
-        f'<child link="{child}"/><origin xyz="0 0.02 0.05" rpy="0.1 0 0.2"/><axis xyz="{axis}"/>'
-        '<limit lower="-2" upper="2" effort="50" velocity="10"/></joint>'
-    )
-
-
-def _ft_joint(parent: str, child: str, sensor: str) -> str:
-    """Return a fixed joint with an FT sensor."""
-    return (
-        f'<joint name="{sensor}_joint" type="fixed"><parent link="{parent}"/>'
-        f'<child link="{child}"/><origin xyz="0 0 0.05" rpy="0 0.3 0"/></joint>'
-        f'<sensor name="{sensor}" type="force_torque"><parent joint="{sensor}_joint"/>'
-        '<force_torque><frame>child</frame>'
-        '<measure_direction>child_to_parent</measure_direction></force_torque></sensor>'
     )

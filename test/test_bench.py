@@ -27,3 +27,13 @@ def test_job_returns_figures_that_are_finite(measure, tmp_path):
         figures = [x for row in table['rows'] for x in row if isinstance(x, float)]
         assert figures
         assert np.isfinite(figures).all()
+
+
+def test_traced_and_imported_files_are_counted():
+    journeys = pytest.importorskip('bench.journeys', reason='it reads bags')
+    estimator = journeys.PACKAGE / 'estimation' / 'wrench_estimator.py'
+    assert estimator in journeys.imported('ros/estimator_node.py')
+    assert estimator not in journeys.imported('errors.py')
+    robot = journeys.Robot.from_urdf(journeys.robots.synthetic_urdf(1), imus=['root'])
+    found = journeys.called(lambda: journeys.WrenchEstimator(robot))
+    assert estimator in found and journeys.PACKAGE / 'errors.py' not in found

@@ -26,13 +26,14 @@ from inertial_estimation.calibration.calibration_file import (
 )
 from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.residual_statistics import deviations_of_means
+from inertial_estimation.calibration.support_loads import support_loads
 from inertial_estimation.calibration.tare import MAX_SAMPLES, TareRecorder
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, OffsetsNotUnique
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Level
-from inertial_estimation.logs.log import Log
+from inertial_estimation.logs.log import Log, TimeRange
 from inertial_estimation.logs.offsets import (
     OffsetRequest,
     compute_offsets,
@@ -40,6 +41,7 @@ from inertial_estimation.logs.offsets import (
     offset_from_torques,
     predict_wrenches,
 )
+from inertial_estimation.logs.replay import replay
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch, SensorState
@@ -161,8 +163,7 @@ def test_f1_both_feet_of_an_icub_carry_half_of_the_weight(rng, share):
     left, right = (next(k for k, n in enumerate(names) if f'{s}_foot' in n) for s in 'lr')
     shot = standing(icub, positions, {'l_foot': share, 'r_foot': 1.0 - share})
     samples, feet = repeated([shot], 0.0), ('l_foot', 'r_foot')
-    found = offset_from_model(WrenchEstimator(icub), samples, feet, accept_split=True)
-    predicted = samples.ft_readings - found.differences
+    predicted = support_loads(WrenchEstimator(icub), samples, feet).readings
     forces = np.linalg.norm(predicted[0, [left, right], :3], axis=1)
     beyond = icub.parameters[icub.ft_sensors[left].child, 0]
     # The centre of mass is 0.1 mm off the middle: 0.2 of 177 N.
@@ -486,6 +487,15 @@ def test_offset_is_marked_if_it_depends_on_an_assumed_joint(rng, support):
             found.append(compute_offsets(request, replace(log, samples=moved), robot, given))
         change = found[1].calibration.offsets - found[0].calibration.offsets
         np.testing.assert_array_equal(found[0].assumed, np.abs(change).max(axis=1) > ROUND_OFF)
+
+
+def test_offsets_are_those_of_the_range_that_is_estimated(humanoid, rng):
+    log, later = record(humanoid, rng, 12, ('root',)), TimeRange(5.5, 20.0)
+    shifted = log.samples.ft_readings.copy()
+    shifted[:5] += 7.0
+    log = replace(log, samples=replace(log.samples, ft_readings=shifted))
+    found = replay(humanoid, log, settings(), time_range=later, offsets=MODEL)
+    np.testing.assert_allclose(found.offsets.calibration.offsets, OFFSETS, atol=ROUND_OFF)
 
 
 def test_prior_is_marked_where_some_of_it_is_left(rng):

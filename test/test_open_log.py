@@ -24,7 +24,7 @@ from inertial_estimation.calibration.calibration_file import SensorCalibration, 
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.config.values import read
+from inertial_estimation.config.schema import read
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.logs.bag import BagReader, deserialize
 from inertial_estimation.logs.identify_settings import IdentifySettings

@@ -20,7 +20,7 @@ from simulated_arm import efforts_of
 
 from bench import convergence, live, live_robots
 from bench.arms import CONFIGS
-from bench.live_robots import equal_parts, node_settings, state_noise, tare, wrong_robot
+from bench.live_robots import equal_parts, node_settings, state_noise, wrong_robot
 from inertial_estimation import (
     FtCalibration,
     IdentifierSettings,
@@ -28,6 +28,7 @@ from inertial_estimation import (
     SampleAssembler,
     WrenchEstimator,
 )
+from inertial_estimation.calibration.support_loads import support_loads
 from inertial_estimation.errors import NameNotFound
 from inertial_estimation.estimation.model_update import ModelInUse
 from inertial_estimation.identification.recursion.innovation import Change
@@ -37,6 +38,7 @@ from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, SAMPLE_RATE, SampleWindows
 from inertial_estimation.sample import SampleBatch
+from inertial_estimation.simulation.scenario import standing
 
 DATA = SHARED / 'data'
 
@@ -219,7 +221,7 @@ LEGS = ('l_foot', 'r_foot', 'l_hip', 'r_hip')
 def log():
     pytest.importorskip('mujoco', reason='the simulated robot runs in mujoco')
     pytest.importorskip('icub_models', reason='the simulated robot is the iCub of icub-models')
-    return live_robots.record(live_robots.at_random(SECONDS), SECONDS)
+    return live_robots.record(replace(standing(SECONDS), pushes=(), onset=5.0), SECONDS)
 
 
 def identify(log, robot, held=live.HELD, calibration=None):
@@ -249,16 +251,17 @@ def test_identified_parameters_predict_torques_better():
 def test_a_tare_with_wrong_parameters_is_corrected(log):
     """Offsets from wrong parameters hold their errors: the update corrects both."""
     wrong = wrong_robot(log.robot, np.random.default_rng(2))
-    tared = tare(
-        wrong, log.samples.take(np.flatnonzero(log.times < 2.0)), ('l_upper_arm', 'r_upper_arm')
-    )
+    rest = log.samples.take(np.flatnonzero(log.times < 2.0))
+    arms = [k for k, sensor in enumerate(wrong.ft_sensors) if 'arm' in sensor.name]
+    loads = support_loads(WrenchEstimator(wrong), rest, ['l_foot', 'r_foot'])
+    tared = np.zeros((len(wrong.ft_sensors), 6))
+    tared[arms] = np.nanmean((rest.ft_readings - loads.readings)[:, arms], axis=0)
     calibration = FtCalibration.identity(len(tared)).with_offsets(tared)
     _, refit = identify(log, wrong, calibration=calibration)
     assert set(refit.refitted) >= {'l_upper_arm', 'r_upper_arm'}
     model = ModelInUse(WrenchEstimator(wrong, calibration=calibration), 0.0)
     assert model.offer(refit.update(wrong, calibration))
     model.finish()
-    arms = [k for k, sensor in enumerate(wrong.ft_sensors) if 'arm' in sensor.name]
     # The sensors themselves have none.
     assert np.abs(tared[arms, :3]).max() > 1.0
     assert np.abs((tared + model.offsets)[arms, :3]).max() < 0.5

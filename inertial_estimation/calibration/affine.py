@@ -17,11 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.calibration.residual_statistics import (
     N_BLOCKS,
     SCALE,
-    Blocks,
     contiguous_blocks,
     contradictions,
     covariances_by_blocks,
@@ -109,11 +108,7 @@ class AffineFit(NamedTuple):
 
 
 def matrix_change(ratio: Array) -> float:
-    """
-    Return the distance of a matrix from another, as a share of it.
-
-    The largest change of a wrench along any direction, by either of the two; ratio (6, 6).
-    """
+    """Return the largest change of a wrench by a matrix, as a share, either way; ratio (6, 6)."""
     pair = (ratio, np.linalg.inv(ratio))
     return max(float(np.linalg.norm(one - np.eye(6), 2)) for one in pair)
 
@@ -266,7 +261,7 @@ class Ridge(NamedTuple):
 
 
 def _cross_validate(
-    w: Array, missing: Array, times: Array, blocks: Blocks, noise: float
+    w: Array, missing: Array, times: Array, blocks: Indices, noise: float
 ) -> tuple[float, Array]:
     """Return the best weight whose matrix loses no direction, and held-out residuals, (6,) [N]."""
     least = (MIN_WEIGHT_DEVIATIONS * noise) ** 2
@@ -294,7 +289,7 @@ def _cross_validate(
 
 
 def _deviations(
-    w: Array, ridge: Ridge, D: Array, left: Array, shares: Array, blocks: Blocks
+    w: Array, ridge: Ridge, D: Array, left: Array, shares: Array, blocks: Indices
 ) -> tuple[Array, Array]:
     """Return the deviations of D, (6, 6), and of the offset, (6,) [N]."""
     n, V = len(left), ridge.directions

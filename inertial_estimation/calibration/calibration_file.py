@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.config.files import from_json, load_mapping, parse_mapping, write_whole
-from inertial_estimation.config.values import record
+from inertial_estimation.config.files import load_mapping, parse_mapping, write_whole
+from inertial_estimation.config.schema import record
 from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
 from inertial_estimation.model.arguments import names, numbers
 from inertial_estimation.model.ft_calibration import FtCalibration
@@ -194,8 +194,8 @@ def read(path: str | Path) -> tuple[str, dict[str, SensorCalibration]]:
 def from_text(text: str, where: str) -> tuple[str, dict[str, SensorCalibration]]:
     """Read calibrations from YAML or JSON."""
     try:
-        found = from_json(text)
-    except ValueError:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
         found = parse_mapping(text, Path(where))
     return _read(found, where)
 

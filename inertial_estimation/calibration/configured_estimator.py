@@ -60,9 +60,9 @@ def build_calibration(settings: EstimatorSettings, robot: Robot) -> FtCalibratio
 def sensor_calibrations(
     settings: EstimatorSettings, robot: Robot, *, new_file: bool = False
 ) -> dict[str, SensorCalibration]:
-    """Return the calibration of each sensor, and its provenance."""
+    """Return the calibration of each sensor; new_file: ~/save may still write the file."""
     path, of, saved = calibration_path(settings), '', dict[str, SensorCalibration]()
-    if path is not None and (path.exists() or not new_file):
+    if path is not None and (path.exists() or not (new_file and path.parent.is_dir())):
         of, saved = read_calibrations(path)
     if of and of != robot.name:
         raise ConfigError(

@@ -44,11 +44,10 @@ from inertial_estimation.calibration.residual_statistics import (
     SCALE,
     names_of,
     require_direction,
-    require_rotation,
 )
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.findings import Finding, Level, finding, limit_of
-from inertial_estimation.model.arguments import numbers
+from inertial_estimation.model.arguments import numbers, rotation_matrix
 from inertial_estimation.model.spatial import hat
 
 UNKNOWNS, OF_MATRIX = 40, 36
@@ -273,8 +272,7 @@ def in_situ_matrix(
         )
     if not any(one.added.mass for one in sets):
         raise LogError('no data set has an added mass')
-    R = np.eye(3) if rotation is None else numbers('rotation', rotation, (3, 3))
-    require_rotation('rotation', R)
+    R = rotation_matrix('rotation', np.eye(3) if rotation is None else rotation)
     found = tuple(one.offset(former, bias) for one in sets)
     slopes = [one.slopes for one in found]
     counts = [one.n_samples for one in slopes]

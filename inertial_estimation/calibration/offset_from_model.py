@@ -13,7 +13,7 @@ unless it turns with gravity: force = offset + s dm g.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,8 +103,6 @@ class ModelOffsets:
     """Mean of each sensor [degrees Celsius]; NaN: not known, shape (n_fts,)."""
     findings: tuple[Finding, ...]
     """Offsets that are not unique, contradictions, poses that differ, and further supports."""
-    differences: Array = field(repr=False)
-    """Reading minus prediction at all samples [N, Nm]; NaN: not known, shape (n, n_fts, 6)."""
 
     @property
     def offsets(self) -> Array:
@@ -298,7 +296,7 @@ def offset_from_model(
     return ModelOffsets(
         supports, silent, calibration.with_offsets(offsets), found, found & ~unsure, undetermined,
         poses, spread, deviations, np.where(found, counts, 0), left_out, found & loads.assumed,
-        temperatures, tuple(findings), differences,
+        temperatures, tuple(findings),
     )  # fmt: skip
 
 

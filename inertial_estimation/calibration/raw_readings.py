@@ -62,11 +62,7 @@ def still_channels(slopes: Array, units: Array) -> Mask:
 
 
 def require_unsaturated(raw: Array, expected: Array, what: str) -> None:
-    """
-    Refuse a channel that stays at its largest or smallest value while gravity changes it.
-
-    raw (n, 6); expected (n, 6): by gravity, not by a push.
-    """
+    """Refuse a saturated channel; raw (n, 6); expected (n, 6): by gravity, not by a push."""
     least = max(MIN_SATURATED_SAMPLES, MIN_SATURATED_SHARE * len(raw))
     for k, channel in enumerate(raw.T):
         values = np.unique(channel)
@@ -122,11 +118,7 @@ def _squares_by_blocks(rows: Array, left: Array, unknowns: int) -> Array:
 
 
 def untouched(raw: Array, accelerations: Array) -> Mask:
-    """
-    Return the samples (n,) that fit one affine map, see `consensus`.
-
-    raw (n, 6); accelerations (n, 3) [m/s^2].
-    """
+    """Return the samples (n,) that fit one affine map; raw (n, 6), accelerations (n, 3)."""
     n = len(raw)
     if n < MIN_JUDGED_SAMPLES:
         return np.ones(n, dtype=bool)

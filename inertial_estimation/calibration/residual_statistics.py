@@ -22,8 +22,6 @@ from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.model.ft_calibration import WRENCH_SCALE
 from inertial_estimation.model.sensors import AXES
 
-Blocks = NDArray[np.intp]
-
 MIN_SAMPLES = 7
 """
 With fewer, the centred readings of any body lie in five dimensions or less, and those of a sensor
@@ -65,7 +63,7 @@ with gains that differ by 8 % 0.07, ATI Gamma in motion 0.1, limbs of an iCub up
 """
 CORRELATION_ROUNDS = 4
 """Corrections of the correlations for the estimated mean, see `deviations_of_means`."""
-ROUND_OFF, ROTATION_TOLERANCE = 1e-12, 1e-6
+ROUND_OFF = 1e-12
 
 
 def require_shape(name: str, array: NDArray[Any], *shape: int) -> None:
@@ -78,12 +76,6 @@ def require_direction(direction: int) -> None:
     """Refuse anything but 1 and -1."""
     if direction not in (1, -1):
         raise ModelError(f"'direction' is {direction!r}, expected 1 or -1", about=('direction',))
-
-
-def require_rotation(name: str, R: Array) -> None:
-    """Refuse a matrix (3, 3) that is no rotation."""
-    if np.abs(R @ R.T - np.eye(3)).max() > ROTATION_TOLERANCE or np.linalg.det(R) < 0.0:
-        raise ModelError(f"'{name}' holds no rotation", about=(name,))
 
 
 def constant_channels(readings: Array) -> Mask:
@@ -208,7 +200,7 @@ def contradictions(
         yield finding('residual', subject, level=Level.ERROR, what=what, share=share)
 
 
-def contiguous_blocks(times: Array) -> Blocks:
+def contiguous_blocks(times: Array) -> Indices:
     """Return the block of each sample, of `N_BLOCKS` of equal size; times (n,) [s]."""
     if not np.isfinite(times).all() or (np.diff(times) < 0.0).any():
         raise ModelError("'times' go back or are not finite")
@@ -218,12 +210,8 @@ def contiguous_blocks(times: Array) -> Blocks:
     return np.arange(len(times)) * N_BLOCKS // len(times)
 
 
-def fit_by_blocks(columns: Array, values: Array, blocks: Blocks) -> tuple[Array, Array]:
-    """
-    Return the least-squares solution, and its covariance by blocks for each column of values.
-
-    columns (n, p), values (n, k), blocks (n,); returns (p, k) and (k, p, p).
-    """
+def fit_by_blocks(columns: Array, values: Array, blocks: Indices) -> tuple[Array, Array]:
+    """Return a fit (p, k) and its covariances (k, p, p); columns (n, p), values (n, k)."""
     scale = np.sqrt((columns**2).mean(axis=0))
     Q, R = np.linalg.qr(columns / scale)
     back = np.linalg.inv(R) / scale[:, None]
@@ -232,7 +220,7 @@ def fit_by_blocks(columns: Array, values: Array, blocks: Blocks) -> tuple[Array,
     return found, np.asarray(back @ covariances @ back.T)
 
 
-def covariances_by_blocks(basis: Array, left: Array, blocks: Blocks) -> Array:
+def covariances_by_blocks(basis: Array, left: Array, blocks: Indices) -> Array:
     """
     Return covariances of least squares whose independent draws are whole blocks.
 

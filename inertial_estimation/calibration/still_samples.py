@@ -180,11 +180,7 @@ def _contradictions(
 
 
 def _find_poses(positions: Array, pulls: Array, used: Mask) -> Indices:
-    """
-    Group samples by pose, -1: none.
-
-    positions (n, n_joints) [rad or m]; pulls (n, n_fts, 3); used (n,); returns (n,).
-    """
+    """Group samples (n,) by pose, -1: none; positions (n, n_joints), pulls (n, n_fts, 3)."""
     n = len(positions)
     lengths = np.linalg.norm(pulls, axis=2, keepdims=True)
     directions = pulls / np.where(lengths > 0.0, lengths, 1.0)
@@ -262,11 +258,7 @@ def compare_poses(
 
 
 def wrong_scales(name: str, residuals: Array, predicted: Array) -> Iterator[Finding]:
-    """
-    Yield errors of readings that change with the prediction, but by another factor or sign.
-
-    residuals (n, 6): reading minus prediction; predicted (n, 6) [N, Nm].
-    """
+    """Yield wrong factors; residuals, reading minus prediction, and predicted (n, 6) [N, Nm]."""
     expected, off = ((x - x.mean(axis=0)).reshape(-1, 2, 3) for x in (predicted, residuals))
     measured, limit = expected + off, limit_of('scale')
     squares, products = ((expected * one).sum(axis=(0, 2)) for one in (expected, measured))

@@ -141,14 +141,14 @@ def second_supports(
     up = proper_acceleration(robot, samples, poses)
     up /= np.linalg.norm(up, axis=1, keepdims=True)
 
-    def heights(contact: Contact) -> Array:
-        link, L_H_F = robot.frame(contact.frame)
-        point = L_H_F @ np.append(contact.point, 1.0)
-        return np.asarray(((poses[link] @ point)[:, :3] * up).sum(axis=1))
+    def heights(frame: str, point: Sequence[float] = (0.0, 0.0, 0.0)) -> Array:
+        link, L_H_F = robot.frame(frame)
+        places = poses[link] @ L_H_F @ np.append(point, 1.0)
+        return np.asarray((places[:, :3] * up).sum(axis=1))
 
     level: dict[str, float] = {}
     for contact in contacts:
-        steps = heights(contact) - heights(Contact(support))
+        steps = heights(contact.frame, contact.point) - heights(support)
         count = max(int(np.isfinite(steps).sum()), 1)
         level[contact.name] = float((np.abs(steps) < MAX_LEVEL_DIFFERENCE).sum() / count)
     # A sensor without readings merges the submodels beside it.
@@ -171,11 +171,7 @@ def second_supports(
 
 
 def proper_acceleration(robot: Robot, samples: SampleBatch, poses: Array) -> Array:
-    """
-    Return that of the fixed link, or of the first IMU that is known, (n, 3) [m/s^2].
-
-    poses: `link_poses`; the result has the root link's axes.
-    """
+    """Return it, of the fixed link or first known IMU, in the root link, (n, 3) [m/s^2]."""
     if robot.fixed_frame:
         link, L_H_F = robot.frame(robot.fixed_frame)
         return np.asarray((poses[link] @ L_H_F)[:, :3, :3] @ -robot.gravity)

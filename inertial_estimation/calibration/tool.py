@@ -23,7 +23,6 @@ from inertial_estimation.calibration.calibration_file import Provenance, SensorC
 from inertial_estimation.calibration.residual_statistics import (
     MAX_MODEL_ERROR,
     USUAL_BIAS,
-    Blocks,
     consensus,
     contiguous_blocks,
     contradictions,
@@ -31,13 +30,12 @@ from inertial_estimation.calibration.residual_statistics import (
     fit_by_blocks,
     near,
     require_direction,
-    require_rotation,
     require_shape,
     scales,
 )
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.findings import Finding, Level, finding
-from inertial_estimation.model.arguments import numbers, stacked
+from inertial_estimation.model.arguments import pose_matrix, stacked
 from inertial_estimation.model.representations import net_wrench
 
 N_POINT, N_BODY = 4, 10
@@ -312,9 +310,8 @@ def _regressor_columns(
     times: Array, values: Array, pose: Array | None, sign: int, n_inertial: int
 ) -> Array:
     """Return columns of the inertial unknowns, then the proper acceleration, at the sensor."""
-    pose = np.eye(4) if pose is None else numbers('sensor_H_imu', pose, (4, 4))
+    pose = pose_matrix('sensor_H_imu', np.eye(4) if pose is None else pose)
     R, place = pose[:3, :3], pose[:3, 3]
-    require_rotation('sensor_H_imu', R)
     acceleration = values[:, :3] @ R.T
     spin = rate = np.zeros_like(acceleration)
     if values.shape[1] > 3:
@@ -371,7 +368,7 @@ class _Problem(NamedTuple):
     """Shape (n,) [s]."""
     measured: Array
     """Shape (n, 6) [N, Nm]."""
-    blocks: Blocks
+    blocks: Indices
 
     def regressor(self, delay: float) -> Array:
         """Return the regressor, (n, 6, n_inertial + 6)."""

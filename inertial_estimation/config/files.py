@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +19,6 @@ ROS_OWN = ('use_sim_time', 'qos_overrides', 'start_type_description_service')
 """Parameters that every ROS node has."""
 # YAML 1.1, which PyYAML reads, takes 1e-3 for a string; the reader of ROS does not.
 EXPONENT = re.compile(r'^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$')
-TOO_DEEP = 'it is nested too deeply'
 
 
 def leaves(data: Mapping[str, Any], where: str = '') -> dict[str, Any]:
@@ -86,7 +84,7 @@ def parse_mapping(text: str, path: Path) -> Mapping[str, Any]:
         problem = getattr(error, 'problem', None) or getattr(error, 'reason', '')
         raise ConfigError(f'{path} is not YAML: {problem}{line}') from error
     except RecursionError:
-        raise ConfigError(f'{path}: {TOO_DEEP}') from None
+        raise ConfigError(f'{path}: it is nested too deeply') from None
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         # Of values that PyYAML takes for numbers which they are not.
         raise ConfigError(f'{path} holds a value that cannot be read: {error}') from error
@@ -123,14 +121,6 @@ def _sections(data: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Mappi
                 yield from _sections(value, f'{prefix}/{key}'.replace('//', '/'))
 
 
-def from_json(text: str) -> Any:
-    """Return the data of a text."""
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError(TOO_DEEP) from None
-
-
 def read_text(path: str | Path) -> str:
     """Return the text of a regular file; pipes and devices are not opened."""
     if os.path.exists(path) and not os.path.isfile(path):
@@ -147,12 +137,6 @@ def check_own(path: Path, recognises: Callable[[str], bool]) -> None:
     """Refuse a path that holds anything but a regular file whose text is recognised."""
     if os.path.lexists(os.path.realpath(path)) and not recognises(read_text(path)):
         raise ConfigError(f"'{path}' was not written by this node and is not replaced")
-
-
-def write_own(path: Path, text: str, recognises: Callable[[str], bool]) -> None:
-    """Write a new file, or replace one whose text is recognised."""
-    check_own(path, recognises)
-    write_whole(path, text)
 
 
 def check_writable(path: Path) -> None:

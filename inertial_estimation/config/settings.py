@@ -4,42 +4,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from inertial_estimation.config.files import load_parameters
-from inertial_estimation.config.schema import ALL, G, Group, Value, named, read, setting, write
+from inertial_estimation.config.schema import ALL, G, Group, Value, named, parse, setting, write
 from inertial_estimation.errors import ConfigError, NameNotFound
 
 NODE_NAME = 'wrench_estimator'
 IDENTIFIER_NAME = 'parameter_identifier'
+ZERO = (0.0,) * 6
+Strings = tuple[str, ...]
+Floats = tuple[float, ...]
+
+
+def noise(default: Any, of: str, unit: str, **more: Any) -> Any:
+    """Return a setting of a standard deviation."""
+    more = {'range': (0.0, 1e6), **more}
+    return setting(default, f'Standard deviation of {of} [{unit}]', **more)
 
 
 @dataclass(frozen=True)
 class JointStateSettings(Group):
     """Joint positions, velocities and accelerations."""
 
-    topics: tuple[str, ...] = setting(
+    topics: Strings = setting(
         ('joint_states',), 'JointState topics; the first one triggers each cycle'
     )
     max_age: float = setting(0.1, 'Oldest joint position used [s]', range=(0.0, 1e6), live=True)
     velocity_source: str = setting(
-        'message', 'Joint velocities: from the message or filtered from positions',
-        choices=('message', 'filter'),
-    )  # fmt: skip
+        'message', 'Joint velocities: of messages or filtered', choices=('message', 'filter')
+    )
     acceleration_source: str = setting(
-        'filter', 'Joint accelerations: filtered, or neglected', choices=('filter', 'zero')
+        'filter', 'Joint accelerations: filtered or neglected', choices=('filter', 'zero')
     )
-    assumed: tuple[str, ...] = setting((), 'Joints that are never reported')
-    assumed_positions: tuple[float, ...] = setting((), 'Their positions, in that order [rad or m]')
-    position_noise: float = setting(
-        1e-4, 'Standard deviation of joint positions [rad or m]', range=(1e-9, 1.0)
-    )
-    velocity_noise: float = setting(
-        0.01, 'Standard deviation of joint velocities in messages [rad/s or m/s]', range=(0.0, 1e3)
-    )
+    assumed: Strings = setting((), 'Joints that are never reported')
+    assumed_positions: Floats = setting((), 'Their positions, in that order [rad or m]')
+    position_noise: float = noise(1e-4, 'joint positions', 'rad or m', range=(1e-9, 1.0))
+    velocity_noise: float = noise(0.01, 'joint velocities in messages', 'rad/s or m/s')
 
 
 @dataclass(frozen=True)
@@ -51,20 +55,14 @@ class FilterSettings(Group):
         'Cubic over a window, quintic for a delay of half of it, or Kalman filter',
         choices=('savitzky_golay', 'quintic', 'kalman'),
     )
-    window: float = setting(
-        0.1, 'Window, at least 7 samples, with quintic 9 [s]', range=(1e-3, 10.0)
-    )
+    window: float = setting(0.1, 'Window, 7 samples or more (quintic: 9) [s]', range=(1e-3, 10.0))
     delay: float = setting(
-        0.0, 'Age of the estimated instant, at most half of the window except with kalman [s]',
-        range=(0.0, 5.0),
-    )  # fmt: skip
-    smooth_readings: bool = setting(
-        False, 'Filter positions and readings of FT sensors and IMUs too; not with kalman'
+        0.0, 'Age of the result, without kalman at most half of the window [s]', range=(0.0, 5.0)
     )
+    smooth_readings: bool = setting(False, 'Filter positions and readings too; not with kalman')
     joint_jerk: float = setting(
-        3.0, 'Root spectral density of the jerk of joints, for kalman [(rad or m)/s^3/sqrt(Hz)]',
-        range=(1e-3, 1e6),
-    )  # fmt: skip
+        3.0, 'Density of joint jerk, for kalman [(rad or m)/s^3/sqrt(Hz)]', range=(1e-3, 1e6)
+    )
 
     def centred(self) -> FilterSettings:
         """Return a filter that does not lag, as nothing waits for it."""
@@ -78,9 +76,7 @@ class StreamSettings(Group):
     """Readings of one sensor."""
 
     topic: str = setting('', 'Topic; empty: ft/<name> (WrenchStamped), imu/<name> (Imu)')
-    frame_id: str = setting(
-        '', 'Expected header.frame_id; empty: any frame at its place, or its own name'
-    )
+    frame_id: str = setting('', 'Expected header.frame_id; empty: its name, or any frame there')
     max_age: float = setting(0.05, 'Oldest reading that is used [s]', range=(0.0, 1e6), live=True)
     time_offset: float = setting(0.0, 'Added to its stamps [s]', range=(-10.0, 10.0))
 
@@ -89,21 +85,12 @@ class StreamSettings(Group):
 class FtSettings(StreamSettings):
     """One FT sensor: source, place and calibration of its readings."""
 
-    noise: tuple[float, ...] = setting(
-        (0.15, 0.15, 0.15, 0.005, 0.005, 0.005),
-        'Standard deviation of its readings: fx fy fz tx ty tz [N, Nm]',
-        range=(0.0, 1e6), sizes=(6,),
-    )  # fmt: skip
-    offset: tuple[float, ...] = setting(
-        (0.0,) * 6, 'Subtracted from its readings: fx fy fz tx ty tz [N, Nm]', sizes=(6,)
+    noise: Floats = noise((0.15,) * 3 + (0.005,) * 3, 'fx fy fz tx ty tz', 'N, Nm', sizes=(6,))
+    offset: Floats = setting(ZERO, 'Subtracted from its readings [N, Nm]', sizes=(6,))
+    range: Floats = setting(
+        (), 'Range of valid readings; empty: not known [N, Nm]', range=(1e-6, 1e9), sizes=(0, 6)
     )
-    range: tuple[float, ...] = setting(
-        (), 'Range of its readings, from which on they are invalid: fx fy fz tx ty tz; empty: '
-        'not known [N, Nm]', range=(1e-6, 1e9), sizes=(0, 6),
-    )  # fmt: skip
-    temperature_topic: str = setting(
-        '', 'Temperature topic, needed by calibrations with temperature coefficients; empty: none'
-    )
+    temperature_topic: str = setting('', 'Temperature topic, for temperature coefficients')
     joint: str = setting('', 'Fixed joint that holds the sensor; empty: from the URDF tag')
     direction: str = setting(
         '', 'Side that acts, with joint; empty: child_to_parent',
@@ -116,19 +103,12 @@ class ImuSettings(StreamSettings):
     """One IMU: place and source of its readings."""
 
     frame: str = setting('', 'Link, frame or sensor where it sits; empty: the name itself')
-    pose: tuple[float, ...] = setting(
-        (), 'IMU in that frame, then a link or joint, x y z roll pitch yaw; empty: at it [m, rad]',
-        sizes=(0, 6),
-    )  # fmt: skip
-    measures: str = setting(
-        'both', 'Quantities that it measures', choices=('both', 'accelerometer', 'gyroscope')
+    pose: Floats = setting(
+        (), 'x y z roll pitch yaw in frame, a link or joint; empty: at it [m, rad]', sizes=(0, 6)
     )
-    accelerometer_noise: float = setting(
-        0.03, 'Standard deviation of its accelerations [m/s^2]', range=(0.0, 1e3)
-    )
-    gyroscope_noise: float = setting(
-        0.003, 'Standard deviation of its angular velocities [rad/s]', range=(0.0, 1e3)
-    )
+    measures: str = setting('both', 'Quantities', choices=('both', 'accelerometer', 'gyroscope'))
+    accelerometer_noise: float = noise(0.03, 'its accelerations', 'm/s^2')
+    gyroscope_noise: float = noise(0.003, 'its angular velocities', 'rad/s')
 
 
 @dataclass(frozen=True)
@@ -137,39 +117,25 @@ class ContactSettings(Group):
 
     frame: str = setting('', 'Link or frame of the URDF; empty: the name itself')
     kind: str = setting(
-        'wrench',
-        'Unknowns of the contact; unilateral, friction_cone and surface only push',
+        'wrench', 'Unknowns; unilateral, friction_cone and surface only push',
         choices=(
             'wrench', 'force', 'axial_force', 'unilateral', 'friction_cone', 'surface', 'known',
         ),
     )  # fmt: skip
-    point: tuple[float, ...] = setting(
-        (0.0, 0.0, 0.0), 'Point of application of a force, centre of a surface, in the frame [m]',
-        sizes=(3,),
-    )  # fmt: skip
-    direction: tuple[float, ...] = setting(
-        (0.0, 0.0, 1.0), 'Direction of an axial force, or unit normal of a push, in the frame',
-        sizes=(3,),
-    )  # fmt: skip
-    friction: float = setting(
-        0.0, 'Coefficient of friction of a friction_cone or surface', range=(0.0, 100.0)
+    point: Floats = setting(
+        (0.0,) * 3, 'Point of a force, centre of a surface, in the frame [m]', sizes=(3,)
     )
-    size: tuple[float, ...] = setting(
-        (0.0, 0.0), 'Edges of the rectangle of a surface, along x and y of the frame [m]',
-        sizes=(2,),
-    )  # fmt: skip
-    wrench: tuple[float, ...] = setting(
-        (0.0,) * 6, 'Value of a known wrench, in and about the frame [N, Nm]', sizes=(6,)
-    )
+    direction: Floats = setting((0.0, 0.0, 1.0), 'Axis or unit normal in the frame', sizes=(3,))
+    friction: float = setting(0.0, 'Coefficient of friction_cone or surface', range=(0.0, 100.0))
+    size: Floats = setting((0.0, 0.0), 'Edges of a surface along x and y [m]', sizes=(2,))
+    wrench: Floats = setting(ZERO, 'Known wrench, in and about the frame [N, Nm]', sizes=(6,))
 
 
 @dataclass(frozen=True)
 class TareSettings(Group):
     """Offsets from the model while the robot stands still."""
 
-    supports: tuple[str, ...] = setting(
-        (), 'Supports of the robot during a tare: links or frames; empty: the fixed link'
-    )
+    supports: Strings = setting((), 'Links or frames that carry the robot; empty: the fixed link')
     duration: float = setting(2.0, 'Time of collection [s]', range=(0.1, 60.0))
 
 
@@ -178,9 +144,7 @@ class ModelSettings(Group):
     """Inertial parameters that change while the node runs."""
 
     file: str = setting('', 'File of parameters for ~/save_model and ~/restore_model; empty: none')
-    publisher: str = setting(
-        IDENTIFIER_NAME, 'Node whose updates of parameters are used; empty: any'
-    )
+    publisher: str = setting(IDENTIFIER_NAME, 'Node that may publish parameters; empty: any')
 
 
 @dataclass(frozen=True)
@@ -188,48 +152,31 @@ class OutputSettings(Group):
     """Topics of results and their rates."""
 
     wrench_rate: float = setting(
-        0.0,
-        'Rate of external_wrench, residual, internal_wrench and net_wrench; 0: every cycle [Hz]',
-        range=(0.0, 10000.0), live=True,
-    )  # fmt: skip
+        0.0, 'Rate of wrenches and residuals; 0: every cycle [Hz]', range=(0.0, 10000.0), live=True
+    )
     deviations_rate: float = setting(
-        10.0, 'Highest rate of standard deviations, also for the markers; 0: none [Hz]',
-        range=(0.0, 1000.0), live=True,
-    )  # fmt: skip
-    internal_wrench_joints: tuple[str, ...] = setting(
+        10.0, 'Highest rate of standard deviations; 0: none [Hz]', range=(0.0, 1000.0), live=True
+    )
+    internal_wrench_joints: Strings = setting(
         (), 'Joints whose internal wrench is published, also fixed joints with an FT sensor'
     )
-    net_wrench_links: tuple[str, ...] = setting((), 'Links whose net wrench is published')
+    net_wrench_links: Strings = setting((), 'Links whose net wrench is published')
 
 
 @dataclass(frozen=True)
 class EffortSettings(Group):
     """Equations of joint torques."""
 
-    joints: tuple[str, ...] = setting(
-        (), "Joints whose efforts give equations; 'all' alone: every joint"
+    joints: Strings = setting((), "Joints whose efforts give equations; 'all': every one")
+    gains: Floats = setting(
+        (), 'Torque over effort of each of them [Nm/A of currents]; empty: 1', range=(-1e6, 1e6)
     )
-    gains: tuple[float, ...] = setting(
-        (), 'Torque over reported effort, in the order of the joints [Nm/A of currents]; empty: 1',
-        range=(-1e6, 1e6),
-    )  # fmt: skip
-    friction: tuple[str, ...] = setting(
+    friction: Strings = setting(
         (), 'Unknowns of these joints beside inertia: viscous, coulomb, offset, drive_inertia'
     )
     dead_zone: float = setting(
-        0.02, 'Speed below which the effort of a joint gives no equations [rad/s or m/s]',
-        range=(0.0, 10.0),
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class RefitSettings(Group):
-    """Physically consistent parameters from all equations."""
-
-    urdf_error: float = setting(
-        0.2, 'Relative error of the inertial parameters of the URDF, until motion shows less',
-        range=(1e-3, 3.0),
-    )  # fmt: skip
+        0.02, 'Speed below which a joint gives no equations [rad/s or m/s]', range=(0.0, 10.0)
+    )
 
 
 @dataclass(frozen=True)
@@ -251,39 +198,32 @@ class EstimatorSettings(Group):
 
     robot_description: str = setting('', 'URDF text; empty: from file or topic')
     robot_description_file: str = setting('', 'URDF file; empty: from the topic')
-    joints: tuple[str, ...] = setting((), 'Joints to estimate; empty: all that move')
+    joints: Strings = setting((), 'Joints to estimate; empty: all that move')
     fixed_link: str = setting('', 'Link or frame at rest in the world; empty: IMUs instead')
-    ft_sensors: tuple[str, ...] = setting(
-        ALL, "FT sensors in use; 'all' alone: those of the URDF; empty: none"
-    )
-    imus: tuple[str, ...] = setting((), 'IMUs in use; none with a fixed link')
-    contacts: tuple[str, ...] = setting((), 'Default contacts, most trusted first')
+    ft_sensors: Strings = setting(ALL, "Those in use; 'all': of the URDF; empty: none")
+    imus: Strings = setting((), 'IMUs in use; none with a fixed link')
+    contacts: Strings = setting((), 'Default contacts, most trusted first')
     calibration_file: str = setting(
         '', 'Calibration of FT sensors, which ~/save writes; empty: ft.<name>.offset'
     )
-    gravity: tuple[float, ...] = setting(
+    gravity: Floats = setting(
         (0.0, 0.0, -9.81), 'Gravity in the axes of the fixed link, up to 25 [m/s^2]', sizes=(3,)
     )
     touch_kind: str = setting(
-        'wrench', 'Kind of reported contacts; those on the topic contacts, without a normal, are '
-        'a force instead of one that only pushes',
+        'wrench', 'Kind of reported contacts; force if it needs a normal and they have none',
         choices=('wrench', 'force', 'unilateral', 'friction_cone'),
     )  # fmt: skip
-    touch_friction: float = setting(
-        0.0, 'Coefficient of friction of reported contacts, for friction_cone', range=(0.0, 100.0)
-    )
+    touch_friction: float = setting(0.0, 'Friction of reported contacts', range=(0.0, 100.0))
     contact_timeout: float = setting(
-        0.1, 'Time after which a reported contact that is not repeated ends [s]',
-        range=(1e-3, 1e3), live=True,
-    )  # fmt: skip
+        0.1, 'Time until a contact that is not repeated ends [s]', range=(1e-3, 1e3), live=True
+    )
     angular_acceleration_source: str = setting(
-        'filter', 'IMU angular accelerations: from gyroscopes, from three accelerometers or more '
-        'of a link, or neglected', choices=('filter', 'array', 'zero'),
+        'filter', 'Of IMUs: filtered, from three accelerometers or more of a link, or neglected',
+        choices=('filter', 'array', 'zero'),
     )  # fmt: skip
     frozen_after: float = setting(
-        0.05, 'Time of equal values after which a sensor is frozen, over its period; 0: off [s]',
-        range=(0.0, 1e6),
-    )  # fmt: skip
+        0.05, 'Time of equal readings until a sensor is frozen; 0: never [s]', range=(0.0, 1e6)
+    )
     autostart: bool = setting(True, 'Configure and activate at start')
     joint_states: JointStateSettings = field(default_factory=JointStateSettings)
     filter: FilterSettings = field(default_factory=FilterSettings)
@@ -297,7 +237,8 @@ class EstimatorSettings(Group):
     def __post_init__(self) -> None:
         """Check all values, complete the groups, and check how everything fits together."""
         super().__post_init__()
-        _check(self)
+        for contradiction in _contradictions(self):
+            raise ConfigError(contradiction)
 
     @classmethod
     def from_dict(cls: type[G], data: Mapping[str, Any]) -> G:
@@ -315,15 +256,8 @@ class EstimatorSettings(Group):
         EstimatorSettings
             Each listed sensor, IMU and contact has its group.
 
-        Raises
-        ------
-        NameNotFound
-            If a parameter is not known, or a group belongs to nothing that is listed.
-        ConfigError
-            If a value does not fit, or two values do not fit together.
-
         """
-        return read(cls, data)
+        return parse(cls, data)
 
     @classmethod
     def from_yaml(cls: type[G], path: str | Path, node: str = NODE_NAME) -> G:
@@ -341,17 +275,12 @@ class EstimatorSettings(Group):
         -------
         EstimatorSettings
 
-        Raises
-        ------
-        ConfigError
-            If it is no such file, or for the reasons of `from_dict`.
-
         """
         given = load_parameters(path, node)
         if (file := given.get('calibration_file')) and isinstance(file, str):
             given['calibration_file'] = str(Path(path).parent / Path(file).expanduser())
         try:
-            return read(cls, given)
+            return parse(cls, given)
         except (NameNotFound, ConfigError) as error:
             raise ConfigError(f'{path}: {error}') from error
 
@@ -361,78 +290,64 @@ class EstimatorSettings(Group):
 
     def ft_of(self, name: str) -> FtSettings:
         """Return the settings of an FT sensor, its topic filled in."""
-        given = self.ft.get(name, FtSettings())
-        return replace(given, topic=given.topic or f'ft/{name}')
+        return _filled(self.ft.get(name, FtSettings()), topic=f'ft/{name}')
 
     def imu_of(self, name: str) -> ImuSettings:
         """Return the settings of an IMU, its topic and frame filled in."""
-        given = self.imu.get(name, ImuSettings())
-        topic, frame = given.topic or f'imu/{name}', given.frame or name
-        return replace(given, topic=topic, frame=frame)
+        return _filled(self.imu.get(name, ImuSettings()), topic=f'imu/{name}', frame=name)
 
     def contact_of(self, name: str) -> ContactSettings:
         """Return the settings of a contact, its frame filled in."""
-        given = self.contact.get(name, ContactSettings())
-        return replace(given, frame=given.frame or name)
+        return _filled(self.contact.get(name, ContactSettings()), frame=name)
 
 
 @dataclass(frozen=True)
 class IdentifierSettings(EstimatorSettings):
     """Settings of the identifier node: those of the estimator, and its own."""
 
-    loaded_frames: tuple[str, ...] = setting(
-        (), 'Links or frames with an unknown wrench at all times, such as standing feet'
-    )
-    payload_links: tuple[str, ...] = setting(
-        (), 'Links that carry payloads; in other submodels the last link'
-    )
+    loaded_frames: Strings = setting((), 'Links or frames that bear a load all the time, as feet')
+    payload_links: Strings = setting((), 'Links with payloads; else the last one of a submodel')
     half_life: float = setting(
         600.0, 'Time with data after which equations count half [s]', range=(1.0, 1e9)
     )
     state_file: str = setting('', 'File of the state of the identification; empty: none')
     efforts: EffortSettings = field(default_factory=EffortSettings)
-    refit: RefitSettings = field(default_factory=RefitSettings)
 
 
-def _check(settings: EstimatorSettings) -> None:
-    """Check that the settings fit together; what needs the robot is checked with the robot."""
-    joints = settings.joint_states
+def _filled(group: G, **texts: str) -> G:
+    """Return a group with texts in place of empty ones."""
+    filled: Any = {name: getattr(group, name) or text for name, text in texts.items()}
+    return replace(group, **filled)  # type: ignore[type-var]
+
+
+def _contradictions(settings: EstimatorSettings) -> Iterator[str]:
+    """Yield values that do not fit together; what needs the robot is checked with the robot."""
+    joints, chosen = settings.joint_states, settings.filter
     if not joints.topics:
-        raise ConfigError("'joint_states.topics' is empty: the first of them triggers each cycle")
+        yield "'joint_states.topics' is empty: the first of them triggers each cycle"
     if len(joints.assumed) != len(joints.assumed_positions):
-        raise ConfigError(
-            f"'joint_states.assumed' has {len(joints.assumed)} names and "
-            f"'joint_states.assumed_positions' {len(joints.assumed_positions)} values"
-        )
+        values = f"'joint_states.assumed_positions' {len(joints.assumed_positions)} values"
+        yield f"'joint_states.assumed' has {len(joints.assumed)} names and {values}"
     unknown = set(joints.assumed) - set(settings.joints)
     if settings.joints and unknown:
         raise NameNotFound("assumed joint in 'joints'", min(unknown), settings.joints)
     if settings.fixed_link and settings.imus:
-        raise ConfigError(
-            f"'fixed_link' is '{settings.fixed_link}' and 'imus' is {list(settings.imus)}: "
-            'give one of them'
-        )
-    chosen = settings.filter
+        both = f"'fixed_link' is '{settings.fixed_link}' and 'imus' is {list(settings.imus)}"
+        yield f'{both}: give one of them'
     if chosen.smooth_readings and chosen.kind == 'kalman':
-        raise ConfigError(
-            f"'filter.smooth_readings' is true and 'filter.kind' is '{chosen.kind}', expected "
-            'savitzky_golay or quintic'
-        )
+        kinds = "'filter.kind' is 'kalman', expected savitzky_golay or quintic"
+        yield f"'filter.smooth_readings' is true and {kinds}"
     if chosen.kind != 'kalman' and chosen.delay > 0.5 * chosen.window:
-        raise ConfigError(
-            f"'filter.delay' is {chosen.delay:g} s, expected at most half of 'filter.window', "
-            f'{chosen.window:g} s'
-        )
+        limit = f"expected at most half of 'filter.window', {chosen.window:g} s"
+        yield f"'filter.delay' is {chosen.delay:g} s, {limit}"
     for name, sensor in settings.ft.items():
         if sensor.direction and not sensor.joint:
-            raise ConfigError(f"'ft.{name}.direction' is given without 'ft.{name}.joint'")
+            yield f"'ft.{name}.direction' is given without 'ft.{name}.joint'"
         if sensor.joint and name not in settings.ft_sensors:
-            raise ConfigError(
-                f"'ft.{name}.joint' is given and 'ft_sensors' is [all]: name every sensor in it"
-            )
+            yield f"'ft.{name}.joint' is given and 'ft_sensors' is [all]: name every sensor in it"
     for name, imu in settings.imu.items():
         if imu.pose and not imu.frame:
-            raise ConfigError(f"'imu.{name}.pose' is given without 'imu.{name}.frame'")
+            yield f"'imu.{name}.pose' is given without 'imu.{name}.frame'"
     fts = settings.ft if settings.ft_sensors == ALL else settings.ft_sensors
     for kind, topics in (
         ('FT sensors', [settings.ft_of(name).topic for name in fts]),
@@ -440,4 +355,4 @@ def _check(settings: EstimatorSettings) -> None:
     ):
         for topic in topics:
             if topics.count(topic) > 1:
-                raise ConfigError(f"several {kind} have the topic '{topic}'")
+                yield f"several {kind} have the topic '{topic}'"

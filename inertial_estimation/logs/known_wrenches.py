@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.config.values import NotNegative, numbers, record
+from inertial_estimation.config.schema import NotNegative, numbers, record
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.preparation import Preparation, Prepared, prepare
 from inertial_estimation.logs.bag import BagReader, read_stream

@@ -64,7 +64,7 @@ class OffsetRequest:
     source: str = 'settings'
     """One of `SOURCES`."""
     time_range: TimeRange = field(default_factory=TimeRange)
-    """Part of the log that they are computed from."""
+    """Part of the log that they are computed from; by default the part that is estimated."""
     support: str = ''
     """Frame of the only contact [T Assumption 4.3]; empty: the fixed link."""
 

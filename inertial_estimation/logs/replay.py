@@ -104,8 +104,10 @@ def replay(
 
     """
     build_internal_wrenches(settings, build_estimator(settings, robot))
-    request = offsets or OffsetRequest()
-    job = _Job(robot, settings, time_range or TimeRange(), deviations_rate, out, whole, progress)
+    span, request = time_range or TimeRange(), offsets or OffsetRequest()
+    if request.time_range == TimeRange():
+        request = replace(request, time_range=span)
+    job = _Job(robot, settings, span, deviations_rate, out, whole, progress)
     if not (whole or isinstance(log, Log)) and request.source == 'settings':
         try:
             pieces = open_pieces(log, robot, settings, PIECE, progress)

@@ -16,7 +16,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.config.files import load_mapping
-from inertial_estimation.config.values import (
+from inertial_estimation.config.schema import (
     Names,
     Numbers,
     Reader,

@@ -34,12 +34,19 @@ def numbers(
     return array
 
 
+def rotation_matrix(argument: str, given: object) -> Array:
+    """Return a rotation (3, 3)."""
+    R = numbers(argument, given, (3, 3))
+    if not np.allclose(R @ R.T, np.eye(3), rtol=0.0, atol=ORTHONORMAL) or np.linalg.det(R) < 0.0:
+        raise ModelError(f'{argument} holds {_short(R)}, which is no rotation', about=(argument,))
+    return R
+
+
 def pose_matrix(argument: str, given: object) -> Array:
     """Return a homogeneous matrix (4, 4) [m]."""
     H = numbers(argument, given, (4, 4))
-    R = H[:3, :3]
-    is_rotation = np.allclose(R @ R.T, np.eye(3), rtol=0.0, atol=ORTHONORMAL)
-    if not is_rotation or np.linalg.det(R) < 0.0 or (H[3] != [0.0, 0.0, 0.0, 1.0]).any():
+    rotation_matrix(argument, H[:3, :3])
+    if (H[3] != [0.0, 0.0, 0.0, 1.0]).any():
         raise ModelError(f'{argument} is {_short(H)}, no rotation and origin', about=(argument,))
     return H
 

@@ -11,7 +11,7 @@ from time import monotonic, perf_counter
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from std_srvs.srv import SetBool, Trigger
 
-from inertial_estimation.config.files import check_own, check_writable, read_text, write_own
+from inertial_estimation.config.files import check_own, check_writable, read_text, write_whole
 from inertial_estimation.config.settings import IDENTIFIER_NAME, IdentifierSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
 from inertial_estimation.findings import finding
@@ -281,7 +281,8 @@ class StateFile:
         if not known:
             raise ModelError('no equations yet')
         self._due = monotonic() + SAVE_PERIOD
-        write_own(self.path, to_text(self._identifier), recognises)
+        check_own(self.path, recognises)
+        write_whole(self.path, to_text(self._identifier))
         self._saved_ns, self.failure = self._identifier.stamp_ns, ''
         return f"saved {known} submodels in '{self.path}'"
 

@@ -12,7 +12,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.config.files import read_text, write_own
+from inertial_estimation.config.files import check_own, read_text, write_whole
 from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
 from inertial_estimation.estimation.model_update import ModelInUse
 from inertial_estimation.findings import finding
@@ -140,7 +140,8 @@ class ModelUpdates:
     def _save(self) -> str:
         path = self._path()
         text = to_text(self._robot, self._model.goal)
-        write_own(path, text, lambda other: recognises(self._robot, other))
+        check_own(path, lambda other: recognises(self._robot, other))
+        write_whole(path, text)
         return f"wrote the parameters of the {self._model.source} to '{path}'"
 
     def _restore(self) -> str:

@@ -23,14 +23,13 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.link_motion import MotionPlan
 from inertial_estimation.estimation.plan import LOST, Plan
-from inertial_estimation.estimation.step import Step
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.sample import Sample, SensorState
 from inertial_estimation.signals.stream_statistics import StreamRates
 from inertial_estimation.uncertainty.motion_noise import LinkMotionNoise, ParameterNoise
-from inertial_estimation.uncertainty.sensitivities import Disturbances, Sensitivities
+from inertial_estimation.uncertainty.sensitivities import Sensitivities
 from inertial_estimation.uncertainty.sensor_noise import (
     USED,
     NoiseModel,
@@ -165,28 +164,7 @@ class Uncertainty:
             As `WrenchEstimator.update` does.
 
         """
-        step, disturbances = self._evaluate(sample, contacts)
-        plan, deviations = step.plan, disturbances.deviations
-        n_active, n_joints = len(plan.active), len(plan.quality.torques)
-        framed = deviations[: len(deviations) - 2 * n_joints].reshape(-1, 6)
-        torques, external = deviations[6 * len(framed) :].reshape(2, n_joints).copy()
-        wrenches = np.full((len(plan.contacts), 6), np.nan)
-        wrenches[plan.active] = framed[:n_active]
-        wrenches[plan.active[plan.known]] = 0.0
-        residuals = np.full((len(plan.ranks), 6), np.nan)
-        residuals[plan.residual_rows] = 0.0
-        residuals[plan.residual_rows[self._plans[plan].residual_rows]] = framed[n_active:]
-        if not plan.complete:
-            kinds = wrenches, torques, external, residuals
-            for values, flags in zip(kinds, plan.quality, strict=True):
-                values[(flags & LOST) != 0] = np.nan
-        return Deviations(sample.stamp_ns, step.contacts, wrenches, torques, external, residuals)
-
-    def _evaluate(
-        self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None
-    ) -> tuple[Step, Disturbances]:
-        """Return the step that a sample goes to and the disturbances of its results."""
-        estimator = self._estimator
+        stamp_ns, estimator = sample.stamp_ns, self._estimator
         step, sample, ft_wrenches = estimator.prepare(sample, contacts)
         plan, joints = step.plan, self._joints
         if sample.joint_states is not None:
@@ -204,7 +182,22 @@ class Uncertainty:
             sensitivities.parameters = ParameterNoise(estimator.robot, plan.dynamics, self._roots)
         ft_roots = estimator.calibration.matrices * self._fts
         roots = joints, self._imus[plan.dynamics.imus], ft_roots
-        return step, sensitivities.evaluate(step.columns, ft_wrenches, *roots, links)
+        found = sensitivities.evaluate(step.columns, ft_wrenches, *roots, links)
+        deviations = found.deviations
+        n_active, n_joints = len(plan.active), len(plan.quality.torques)
+        framed = deviations[: len(deviations) - 2 * n_joints].reshape(-1, 6)
+        torques, external = deviations[6 * len(framed) :].reshape(2, n_joints).copy()
+        wrenches = np.full((len(plan.contacts), 6), np.nan)
+        wrenches[plan.active] = framed[:n_active]
+        wrenches[plan.active[plan.known]] = 0.0
+        residuals = np.full((len(plan.ranks), 6), np.nan)
+        residuals[plan.residual_rows] = 0.0
+        residuals[plan.residual_rows[sensitivities.residual_rows]] = framed[n_active:]
+        if not plan.complete:
+            kinds = wrenches, torques, external, residuals
+            for values, flags in zip(kinds, plan.quality, strict=True):
+                values[(flags & LOST) != 0] = np.nan
+        return Deviations(stamp_ns, step.contacts, wrenches, torques, external, residuals)
 
 
 class LiveUncertainty:

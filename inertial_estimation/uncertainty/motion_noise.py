@@ -139,11 +139,7 @@ class LinkMotionNoise:
 
 
 def _sources(plan: MotionPlan, roots: Array) -> Array:
-    """
-    Return the changes of the means of the links' sensors, shape (n_links, n, 9).
-
-    As few sources as disturb each link alike: a triangular root of its covariance.
-    """
+    """Return changes of the means of links, (n_links, n, 9), by roots of their covariances."""
     # Link; IMU, axis of it, source; signal and axis of the link.
     found = np.zeros((len(plan.leads), len(roots), 3, 3, 9))
     parts = [(plan.gyroscopes, plan.turning, TURN, 0)]

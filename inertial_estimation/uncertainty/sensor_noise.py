@@ -139,11 +139,7 @@ MAX_SAMPLES = 1 << 16
 def filter_weights(
     differentiator: Differentiator, rate: float, *, delay: float = 0.0, smooth: bool = False
 ) -> Array:
-    """
-    Return the weights of samples in a value and its derivatives: the answer to one odd sample.
-
-    rate [Hz]; delay [s]; returns (3, count) [1/s].
-    """
+    """Return the weights of samples, (3, count) [1/s]: the answer to one odd sample; SI."""
     period_ns, delay_ns = round(1e9 / rate), round(1e9 * delay)
     differentiator.reset()
     stamps, zeros, n = count(period_ns, period_ns), np.zeros(differentiator.n_channels), 0
@@ -182,11 +178,7 @@ def joint_covariance(
     velocity: float | None = None,
     neglects_acceleration: bool = False,
 ) -> Array:
-    """
-    Return the noise of a joint whose derivatives are filtered from its positions.
-
-    position [rad or m]; weights (3, count); velocity [rad/s or m/s]; returns (3, 3).
-    """
+    """Return the noise (3, 3) of a joint; weights (3, count) of positions; velocity: reported."""
     own = np.array([1.0, velocity is None, not neglects_acceleration])
     weights = own[:, None] * weights
     covariance: Array = position**2 * (weights @ weights.T)
@@ -196,11 +188,7 @@ def joint_covariance(
 
 
 def imu_covariance(gyroscope: float, accelerometer: float, weights: Array) -> Array:
-    """
-    Return the noise of an IMU whose angular acceleration is filtered from its gyroscope.
-
-    gyroscope [rad/s]; accelerometer [m/s^2]; weights (3, count); returns (3, 3).
-    """
+    """Return the noise (3, 3) of an IMU; weights (3, count) of its gyroscope."""
     covariance = np.diag(np.square([0.0, accelerometer, 0.0]))
     covariance[::2, ::2] = gyroscope**2 * (weights[:2] @ weights[:2].T)
     return covariance
@@ -229,11 +217,7 @@ class StreamNoise:
 
 
 class StreamFilters:
-    """
-    Noise of single streams behind the filters of the settings; None where none is stated.
-
-    The weights of a filter take milliseconds to compute and are kept.
-    """
+    """Noise of single streams behind the filters of the settings; None where none is stated."""
 
     def __init__(self, settings: EstimatorSettings) -> None:
         self._settings = settings

@@ -5,10 +5,8 @@ Derivatives of contacts that share the wrench of a submodel.
 
 Shared wrenches are differentiated by the sum that they share and by the pose. The unknowns are
 ``u = pinv(A) b`` with A and b whitened by the noise of the submodel's sensors, and both move with
-the joints. For a full-rank A the derivative of the pseudo-inverse is Golub and Pereyra's; here
-small singular values count as zero, and the pseudo-inverse is a function g of the singular values
-(1/s, or 0). Its derivative in the directions of the singular vectors i and j follows from the
-divided differences (g_i - g_j) / (s_i - s_j) and (g_i + g_j) / (s_i + s_j).
+the joints. The derivative of the pseudo-inverse is Golub and Pereyra's for a constant rank, in the
+axes of the singular vectors; small singular values count as zero.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.estimation.contact_limits import FREEDOM, ContactLimits, holding
@@ -65,7 +62,7 @@ def solve(
     n = s.shape[1]
     kept = np.arange(n) < rank[:, None]
     s_inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
-    bent = _bent(s, rank, drows[:, :-1], total)
+    bent = _bent(s_inverse, drows[:, :-1], total)
     bent[:, :n] += s_inverse[..., None] * drows[:, -1, :, :n].swapaxes(1, 2)
     u_inverse = u[..., :n] * s_inverse[:, None]
     unknowns = (u_inverse @ total[:, :n, None])[..., 0]
@@ -99,11 +96,7 @@ def _held(rows: Array, u: Array, s: Array, change: Array, moved: Array) -> tuple
 
 
 def _changes(problem: Problem, u: Array, rows: Array, whiten: Array, turned: Array) -> Array:
-    """
-    Return the change of columns and totals in the axes of the singular vectors.
-
-    Returns (n, n_unknowns + 1, n_joints, 6).
-    """
+    """Return changes of columns and totals in singular axes, (n, n_unknowns + 1, n_joints, 6)."""
     n, n_rows, _ = rows.shape
     n_joints = problem.dtotals.shape[1]
     dcolumns = u.swapaxes(1, 2) @ problem.dcolumns.reshape(n, n_rows - 1, n_joints * 6)
@@ -122,27 +115,21 @@ def _changes(problem: Problem, u: Array, rows: Array, whiten: Array, turned: Arr
     return changes
 
 
-def _bent(s: Array, rank: NDArray[np.int64], change: Array, total: Array) -> Array:
+def _bent(s_inverse: Array, change: Array, total: Array) -> Array:
     """
     Return the change of the solution with the matrix, in the axes of singular vectors.
 
-    s (n, min(n_unknowns, 6)); rank (n,); change (n, n_unknowns, n_joints, 6); total (n, 6);
-    returns (n, n_unknowns, n_joints).
+    s_inverse (n, min(n_unknowns, 6)), zero where dropped; change (n, n_unknowns, n_joints, 6);
+    total (n, 6); returns (n, n_unknowns, n_joints).
     """
     n, n_unknowns, n_joints, _ = change.shape
     size = max(n_unknowns, 6)
     square = np.zeros((n, size, n_joints, size))
     square[:, :n_unknowns, :, :6] = change
-    values, right = np.zeros((n, size)), np.zeros((n, 1, size))
-    values[:, : s.shape[1]], right[:, 0, :6] = s, total
-    kept = np.arange(size) < rank[:, None]
-    large, small = np.where(kept, values, 1.0), np.where(kept, 0.0, values)
-    both = kept[:, :, None] & kept[:, None]
-    # A kept row and a dropped column; the other way round is the transposed.
-    one = (kept[:, :, None] & ~kept[:, None]) / (large[:, :, None] ** 2 - small[:, None] ** 2)
-    straight = one + one.swapaxes(1, 2)
-    other = one * small[:, None] / large[:, :, None]
-    crossed = other + other.swapaxes(1, 2) - both / (large[:, :, None] * large[:, None])
+    inverse, right = np.zeros((n, size)), np.zeros((n, 1, size))
+    inverse[:, : s_inverse.shape[1]], right[:, 0, :6] = s_inverse, total
+    one = inverse[:, :, None] ** 2 * (inverse == 0.0)[:, None]
+    straight, crossed = one + one.swapaxes(1, 2), -inverse[:, :, None] * inverse[:, None]
     bent: Array = np.einsum('nikj,nij->nik', square, straight * right)
     bent += np.einsum('njki,nij->nik', square, crossed * right)
     return bent[:, :n_unknowns]

@@ -356,9 +356,9 @@ def test_state_survives_a_restart_or_is_set_aside(bench, moving, tmp_path, monke
         robot.next_status('state file')
 
 
-def test_tare_of_the_estimator_is_followed(bench, moving, rng, monkeypatch):
+def test_tare_of_the_estimator_is_followed(bench, moving, rng, monkeypatch, tmp_path):
     """What parameters and offsets become is in `../test_calibration_followed.py`."""
-    robot = bench(calibration_file='/nowhere/calibration.yaml')
+    robot = bench(calibration_file=str(tmp_path / 'calibration.yaml'))
     robot.listen_to_diagnostics()
     feed(robot, moving)
     pipeline, tares = robot.estimator.pipeline, []

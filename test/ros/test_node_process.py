@@ -253,7 +253,7 @@ def test_only_regular_files_are_read_and_never_quoted(bench, tmp_path, capfd, ki
     secret, pipe = tmp_path / 'secret', tmp_path / 'pipe'
     secret.write_text('password: [hunter2\n')
     os.mkfifo(pipe)
-    for path in (secret, pipe, '/dev/zero'):
+    for path in (secret, pipe, '/dev/zero', tmp_path / 'no_folder' / 'file'):
         for given in (
             {'robot_description': '', 'robot_description_file': str(path)},
             {'calibration_file': str(path)},

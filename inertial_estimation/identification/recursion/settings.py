@@ -95,7 +95,6 @@ def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionS
             dead_zones=dict.fromkeys(efforts, chosen.dead_zone),
             offsets=offsets,
         ),
-        prior_error=settings.refit.urdf_error,
         half_life=settings.half_life,
         force_walk=FORCE_WALK,
         warm_up=WARM_UP,
