@@ -72,8 +72,14 @@ class Inputs:
         self.contacts.set_timeout(settings.contact_timeout)
         self._status.timeout = settings.contact_timeout
 
+    def drain(self) -> None:
+        """Hand over the messages that have arrived."""
+        for source in self.router.sources:
+            source.drain()
+
     def reset(self) -> None:
         """Empty filters and buffers."""
+        self.drain()
         self.assembler.reset()
         self.contacts.reset()
 
@@ -84,6 +90,7 @@ class Inputs:
 
     def statuses(self, sample: Sample | None) -> Callable[[], Iterator[Status]]:
         """Return a function that makes the statuses of joints, topics and contacts."""
+        self.drain()
         contacts, sources = self.contacts, self.router.sources
         statistics, counts = self.assembler.statistics(), contacts.statistics()
         problems = dict(contacts.problems)
@@ -138,14 +145,16 @@ def subscribe_all(
     """
     *others, leading = inputs.router.sources
     group = PolledGroup() if polled else None
-    sensors = [(subscribe(node, one, QUEUE_DEPTH, one.handle, group), one) for one in others]
+    sensors = [
+        (subscribe(node, one, QUEUE_DEPTH, one.arrived.append, group), one) for one in others
+    ]
 
     def on_joints(data: bytes) -> None:
         arrival, newer = perf_counter(), list(waiting(joints))
-        if newer or polled:
-            for subscription, source in sensors:
-                for message in waiting(subscription):
-                    source.handle(message)
+        for subscription, source in sensors:
+            if newer or polled:
+                source.arrived.extend(waiting(subscription))
+            source.drain()
         messages = (data, *newer)
         is_behind = bool(newer) and stamp_of(newer[-1]) - stamp_of(data) > MAX_LAG_NS
         for message in messages:

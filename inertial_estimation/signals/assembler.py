@@ -24,10 +24,12 @@ from inertial_estimation.signals.joint_stream import (
     EFFORT,
     POSITION,
     VELOCITY,
+    JointLayout,
+    JointPart,
     JointStreams,
 )
-from inertial_estimation.signals.savitzky_golay import solve_together
-from inertial_estimation.signals.sensor_stream import SensorStreams
+from inertial_estimation.signals.savitzky_golay import compiled, solve_together
+from inertial_estimation.signals.sensor_stream import SensorStream, SensorStreams
 from inertial_estimation.signals.stream_statistics import AssemblerStatistics, StreamRates
 
 ABSENT_TRIPLE = np.full(3, np.nan).tobytes()
@@ -87,6 +89,10 @@ class SampleAssembler:
         for imu in self._imus:
             imu.set_max_age(settings.imu_of(imu.name).max_age)
 
+    def stream(self, kind: str, index: int) -> SensorStream | None:
+        """Return the stream of an 'ft' or 'imu'."""
+        return {'ft': self._fts, 'imu': self._imus}[kind][index] if kind in ('ft', 'imu') else None
+
     def push_ft(self, index: int, stamp_ns: int, wrench: Array) -> None:
         """
         Take a reading of an FT sensor.
@@ -130,8 +136,8 @@ class SampleAssembler:
 
     def skip(self, kind: str, index: int, stamp_ns: int) -> bool:
         """Count a reading of an 'ft' or 'imu' that no sample uses; False: it is needed."""
-        streams = {'ft': self._fts, 'imu': self._imus}.get(kind)
-        return streams is not None and streams[index].skip(stamp_ns)
+        stream = self.stream(kind, index)
+        return stream is not None and stream.skip(stamp_ns)
 
     def push_imu(
         self, index: int, stamp_ns: int, angular_velocity: Array, linear_acceleration: Array
@@ -196,21 +202,33 @@ class SampleAssembler:
         """
         if stamp_ns <= 0 or len(positions) != len(names):
             return None
-        layout = self._joints.layout(source_index, names)
-        if (part := layout.part) is None:
+        layout = self.layout(source_index, names)
+        if layout.part is None:
             return None
+        return self.push_block(
+            source_index, stamp_ns, layout.part, layout.read(positions, velocities, efforts)
+        )
+
+    def layout(self, source_index: int, names: tuple[str, ...]) -> JointLayout:
+        """Return the columns of joint states with certain names, and the part they belong to."""
+        return self._joints.layout(source_index, names)
+
+    def push_block(
+        self, source_index: int, stamp_ns: int, part: JointPart, block: Array
+    ) -> Sample | None:
+        """Take a joint state as a block (4, n) of values of a part, as `push_joints` does."""
         if stamp_ns <= part.last_ns:
             if stamp_ns == part.last_ns:
-                part.counts.refused += 1
+                part.refused += 1
                 return None
-            part.counts.restarts += 1
+            part.restarts += 1
             if source_index == 0 and part.first_row <= self._lead:
                 # The clock was set back.
                 self.reset()
                 self._resets += 1
             else:
                 part.restart()
-        part.put(stamp_ns, (stamp_ns, layout.read(positions, velocities, efforts)))
+        part.put(stamp_ns, (stamp_ns, block))
         silent = stamp_ns - self._last_stamp_ns > self._joint_max_age_ns
         if source_index or not (part.first_row <= self._lead or silent):
             return None
@@ -272,14 +290,14 @@ class SampleAssembler:
 
     def _assemble(self, stamp_ns: int) -> Sample:
         self._samples += 1
-        filters = []
-        for stream in (*self._joints.parts, *self._sensors.streams):
-            stream.advance(stamp_ns)
-            if stream.differentiator is not None:
-                filters.append(stream.differentiator)
-        solve_together(filters, stamp_ns)
+        for part in self._joints.parts:
+            part.advance(stamp_ns)
+        self._sensors.advance(stamp_ns)
+        if compiled is None:
+            streams = (*self._joints.parts, *self._sensors.streams)
+            solve_together([stream.differentiator for stream in streams], stamp_ns)
         block, joint_states = self._joints.at(stamp_ns)
-        readings, states = self._sensors.at(stamp_ns)
+        readings, spins, states = self._sensors.at(stamp_ns)
         n_fts = len(self._fts)
         return Sample(
             stamp_ns,
@@ -288,7 +306,7 @@ class SampleAssembler:
             block[ACCELERATION],
             readings[n_fts:, :3],
             readings[n_fts:, 3:],
-            self._sensors.angular_accelerations(states[n_fts:], readings[n_fts:, :3]),
+            spins,
             readings[:n_fts],
             joint_states,
             states[n_fts:],

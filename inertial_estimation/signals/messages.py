@@ -160,21 +160,23 @@ class Layout:
         if not 0 <= len(data) - reader.position <= slack:
             raise ValueError('the length does not fit the counts')
         self.size = reader.fixed.rindex(b'\xff') + 1
-        self.mask = int.from_bytes(reader.fixed[: self.size], 'little')
-        self.expected = int.from_bytes(data[: self.size], 'little') & self.mask
+        self.constant, self.fixed = data[: self.size], bytes(reader.fixed[: self.size])
+        """Bytes of texts and counts, and a mask of these."""
+        self.mask = int.from_bytes(self.fixed, 'little')
+        self.expected = int.from_bytes(self.constant, 'little') & self.mask
 
 
 class Decoder:
     """Decodes the messages of one kind of source, a key of `READINGS`."""
 
     def __init__(self, kind: str) -> None:
-        self.type, self._reading = READINGS[kind]
+        self.kind, (self.type, self._reading) = kind, READINGS[kind]
         self._kinds = _kinds(self.type)
         self._layouts: dict[int, Layout] = {}
 
     def decode(self, data: bytes) -> Any:
         """Return the reading of a message, or None if it is not plain little-endian CDR."""
-        layout = self._layouts.get(len(data))
+        layout = self.layout(data)
         if (
             layout is None
             or int.from_bytes(data[: layout.size], 'little') & layout.mask != layout.expected
@@ -189,6 +191,10 @@ class Decoder:
             return self._reading(stamp_ns, layout.texts[0], values)
         arrays = [np.frombuffer(data, FLOAT, count, start) for count, start in layout.arrays]
         return self._reading(stamp_ns, *layout.texts, *arrays)
+
+    def layout(self, data: bytes) -> Layout | None:
+        """Return the layout of the last message that was as long."""
+        return self._layouts.get(len(data))
 
     def read(self, message: Any) -> Any:
         """Return the reading of a deserialized message, of rclpy or of rosbags."""
