@@ -25,12 +25,13 @@ from inertial_estimation.ros.executors import PolledGroup
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.cdr import END_NS, stamp_of
-from inertial_estimation.signals.router import Router, Source
-from inertial_estimation.signals.sources import sources_of
+from inertial_estimation.signals.router import Router, Source, sources_of
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 QUEUE_DEPTH = 50
-"""Messages of a topic that wait while the processors are busy; longer queues make results late."""
+"""Joint states that wait while the processors are busy; longer queues make results late."""
+POLLED_QUEUE = 1000
+"""Messages of a topic that wait until they are polled: a second at 1 kHz."""
 MAX_LAG_NS = 5_000_000
 """Time between joint states that wait and are all estimated: five at 1 kHz, after a stall [ns]."""
 
@@ -59,6 +60,8 @@ class Inputs:
             self.assembler,
             self.contacts.push,
         )
+        self.polled: list[tuple[Subscription, Source]] = []
+        """Subscriptions of sensors, whose messages wait for a joint state."""
         self._status = SourceStatus(robot, settings.contact_timeout)
         for source in self.router.sources:
             try:
@@ -72,14 +75,14 @@ class Inputs:
         self.contacts.set_timeout(settings.contact_timeout)
         self._status.timeout = settings.contact_timeout
 
-    def drain(self) -> None:
-        """Hand over the messages that have arrived."""
-        for source in self.router.sources:
-            source.drain()
+    def poll(self) -> None:
+        """Hand over the messages that wait in `polled` subscriptions."""
+        for subscription, source in self.polled:
+            source.hand_over(list(waiting(subscription)))
 
     def reset(self) -> None:
         """Empty filters and buffers."""
-        self.drain()
+        self.poll()
         self.assembler.reset()
         self.contacts.reset()
 
@@ -90,7 +93,7 @@ class Inputs:
 
     def statuses(self, sample: Sample | None) -> Callable[[], Iterator[Status]]:
         """Return a function that makes the statuses of joints, topics and contacts."""
-        self.drain()
+        self.poll()
         contacts, sources = self.contacts, self.router.sources
         statistics, counts = self.assembler.statistics(), contacts.statistics()
         problems = dict(contacts.problems)
@@ -134,27 +137,22 @@ def waiting(subscription: Subscription) -> Iterator[bytes]:
         yield found[0]
 
 
-def subscribe_all(
-    node: Node, inputs: Inputs, on_sample: Callable[[Sample, float], None], *, polled: bool
-) -> None:
+def subscribe_all(node: Node, inputs: Inputs, on_sample: Callable[[Sample, float], None]) -> None:
     """
     Make a sample of each joint state as it comes; its arrival [s] is one of `perf_counter`.
 
-    Without an executor that wakes up for single messages, those of the sensors wait until then.
+    Messages of sensors wait until then: to wake up for each would cost more than to take it.
     If more than `MAX_LAG_NS` of joint states wait, only the last makes a sample; filters take all.
     """
     *others, leading = inputs.router.sources
-    group = PolledGroup() if polled else None
-    sensors = [
-        (subscribe(node, one, QUEUE_DEPTH, one.arrived.append, group), one) for one in others
+    group = PolledGroup()
+    inputs.polled = [
+        (subscribe(node, one, POLLED_QUEUE, one.handle, group), one) for one in others
     ]
 
     def on_joints(data: bytes) -> None:
         arrival, newer = perf_counter(), list(waiting(joints))
-        for subscription, source in sensors:
-            if newer or polled:
-                source.arrived.extend(waiting(subscription))
-            source.drain()
+        inputs.poll()
         messages = (data, *newer)
         is_behind = bool(newer) and stamp_of(newer[-1]) - stamp_of(data) > MAX_LAG_NS
         for message in messages:

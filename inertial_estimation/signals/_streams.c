@@ -146,17 +146,16 @@ static int append_to(Filter *f, long long stamp, const char *values)
 }
 
 // Value and derivatives of the polynomial through n samples at `lag` before the last, (3, width).
-static void fit(const long long *stamps, const double *values, Py_ssize_t n, Py_ssize_t width,
-                int even, double lag, double unit, int order, double *restrict found)
+static inline void fit(const long long *stamps, const double *values, Py_ssize_t n, Py_ssize_t width,
+                       int even, double lag, double unit, const int size, double *restrict found)
 {
-    const int size = order + 1;
     const double seconds = 1e-9 * unit;
-    const double step = even ? (stamps[n - 1] - stamps[0]) / (unit * (n - 1)) : 0.0;
-    double sums[2*SIZE - 1] = {0.0}, gram[SIZE][SIZE], x[SIZE][3] = {{0.0}};
+    // In units of half the window, -1 to 1, powers are best conditioned.
+    const double step = even ? (stamps[n - 1] - stamps[0]) / (unit * (n - 1)) : 1.0 / unit;
+    double sums[2*SIZE - 1] = {0.0}, gram[SIZE][SIZE], x[SIZE][3];
     double powers[SIZE + 2] = {0.0, 0.0, 1.0};
     memset(found, 0, 24 * width);
-    // In units of half the window, -1 to 1, powers are best conditioned.
-#define TIME(i) 1.0 + (even ? step * ((i) - n + 1) : (stamps[i] - stamps[n - 1]) / unit)
+#define TIME(i) 1.0 + step * (even ? (i) - n + 1 : stamps[i] - stamps[n - 1])
     for (Py_ssize_t i = 0; i < n; i++) {
         const double time = TIME(i);
         double power = 1.0;
@@ -182,12 +181,12 @@ static void fit(const long long *stamps, const double *values, Py_ssize_t n, Py_
             x[i][d] /= gram[i][i];
         }
     for (Py_ssize_t i = 0; i < n; i++) {
-        const double time = TIME(i);
-        for (int d = 0; d < 3; d++) {
-            double weight = 0.0;
-            for (int k = size - 1; k >= 0; k--) weight = weight * time + x[k][d];
-            for (Py_ssize_t c = 0; c < width; c++) found[d*width + c] += weight * values[i*width + c];
-        }
+        const double time = TIME(i), *value = values + width * i;
+        double weight[3] = {0.0};
+        for (int k = size - 1; k >= 0; k--)
+            for (int d = 0; d < 3; d++) weight[d] = weight[d] * time + x[k][d];
+        for (Py_ssize_t c = 0; c < width; c++)
+            for (int d = 0; d < 3; d++) found[d*width + c] += weight[d] * value[c];
     }
 }
 
@@ -201,9 +200,11 @@ static int evaluate_at(Filter *f, long long stamp, double *found)
     const double *values = (double *)w.values.buf + (w.end - f->count) * f->channels;
     const long long newest = stamps[f->count - 1];
     const int inside = stamp >= stamps[0];
-    if (inside)
-        fit(stamps, values, f->count, f->channels, f->run >= f->count - 1,
-            newest > stamp ? newest - stamp : 0, 0.5 * f->window, f->order, found);
+    const double lag = inside && newest > stamp ? newest - stamp : 0.0, unit = 0.5 * f->window;
+    const int even = f->run >= f->count - 1, size = f->order + 1;
+    // Of a known size, loops are unrolled.
+    if (inside && size == 4) fit(stamps, values, f->count, f->channels, even, lag, unit, 4, found);
+    else if (inside) fit(stamps, values, f->count, f->channels, even, lag, unit, size, found);
     leave(&w);
     Py_DECREF(samples);
     return inside;

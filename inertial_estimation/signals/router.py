@@ -16,7 +16,10 @@ from typing import Any
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.errors import LogError
+from inertial_estimation.config import EstimatorSettings, FtSettings
+from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtSensor, Imu
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.cdr import END_NS
@@ -71,35 +74,32 @@ class Source:
         """Takes a message; set by the `Router`."""
         self.waiting: deque[tuple[int, bytes]] = deque()
         """Stamps and messages of a polled topic that wait for their sample."""
-        self.arrived: list[bytes] = []
-        """Messages for `drain`."""
         self.stream: Any = None
         """`SensorStream` that takes the readings, where it may do so in compiled code."""
         self.usual: tuple[Any, ...] | None = None
         """Layout of the last message for compiled code, which takes others of the same."""
 
-    def drain(self) -> None:
-        """Hand over the messages that have arrived; compiled code takes those that are usual."""
-        arrived, newest = self.arrived, None
+    def hand_over(self, arrived: list[bytes]) -> None:
+        """Handle messages that waited, and empty the list; compiled code takes usual ones."""
+        newest = None
         if arrived and self.is_skew_due:
-            # The others may have waited for a joint state.
+            # The others may have waited for long.
             self.skew_due, newest = False, arrived.pop()
         while arrived:
-            if self.usual is None or not compiled.take(self.stream, arrived, *self.usual):
-                self._take(arrived.pop(0))
+            usual = self.usual if self.stream is not None else None
+            if usual is None or not compiled.take(self.stream, arrived, *usual):
+                self._handle_one(arrived.pop(0))
         if newest is not None:
             self.skew_due = True
-            self._take(newest)
+            self._handle_one(newest)
 
-    def _take(self, data: bytes) -> None:
+    def _handle_one(self, data: bytes) -> None:
+        """Handle a message; compiled code may take others of its layout."""
         self.handle(data)
-        self._learn(data)
-
-    def _learn(self, data: bytes) -> None:
-        """Let compiled code take messages of the same layout as the last."""
-        layout, self.usual = self.decoder.layout(data), None
+        layout = self.decoder.layout(data)
         if compiled is None or self.stream is None or layout is None:
             return
+        self.usual = None
         if self.frames is None or layout.texts[0] in self.frames:
             is_imu, lacks = self.kind == 'imu', LACKING.get(self.stream.measures, 0)
             (_, start), *_ = layout.arrays
@@ -195,9 +195,9 @@ class Router:
     def _take_joints(self, source: Source, data: bytes) -> Sample | None:
         """Read a joint state in compiled code if it is usual."""
         if source.usual is not None and not source.is_skew_due:
-            part, *layout = source.usual
+            part, *usual = source.usual
             block = np.empty((4, len(part.joint_rows)))
-            if stamp_ns := compiled.read_joints(data, *layout, block):
+            if stamp_ns := compiled.read_joints(data, *usual, block):
                 return self._assembler.push_block(source.index, stamp_ns, part, block)
         sample, source.usual = self._read_and_take(source, data), None
         layout = source.decoder.layout(data)
@@ -218,7 +218,9 @@ class Router:
         kind, index, stamp_ns = source.kind, source.index, reading.stamp_ns
         if kind == 'joints' and not isinstance(reading, JointReading):
             none = np.empty(0)
-            return self._assembler.push_joints(0, stamp_ns + source.offset_ns, (), none, none, none)
+            return self._assembler.push_joints(
+                0, stamp_ns + source.offset_ns, (), none, none, none
+            )
         if kind == 'joints':
             n, *sizes = [len(values) for values in reading[2:]]
             if problem := misfit(n, sizes):
@@ -242,3 +244,66 @@ def misfit(n: int, sizes: Sequence[int]) -> str:
     if sizes[0] == n and {0, n}.issuperset(sizes[1:]):
         return ''
     return f'{n} names with {list(sizes)} positions, velocities, efforts'
+
+
+def sources_of(
+    settings: EstimatorSettings,
+    robot: Robot,
+    deserialize: Deserialize,
+    *,
+    resolve: Callable[[str], str] = str,
+    now_ns: Callable[[], int] | None = None,
+    strict: bool = False,
+) -> list[Source]:
+    """
+    Return the topics of FT sensors, IMUs and contacts, then those of joint states.
+
+    Where no joint is measured, the topic of the first sensor stands for joint states as well.
+    `deserialize` reads messages that are not plain little-endian CDR, `resolve` makes the full
+    name of a topic, `now_ns` is the clock by which `Source.skew` is measured. With `strict` the
+    first message that cannot be read or has a wrong frame raises LogError; else it is counted.
+    """
+    new = partial(Source, deserialize=deserialize, strict=strict, now_ns=now_ns)
+    sources: list[Source] = []
+    sensors: list[tuple[str, int, FtSensor | Imu]]
+    sensors = [('ft', k, ft) for k, ft in enumerate(robot.ft_sensors)]
+    sensors += [('imu', k, imu) for k, imu in enumerate(robot.imus)]
+    for kind, k, sensor in sensors:
+        given = (settings.ft_of if kind == 'ft' else settings.imu_of)(sensor.name)
+        frames = accepted_frame_ids(settings, robot, sensor)
+        sources.append(
+            new(kind, sensor.name, resolve(given.topic), index=k, frames=frames,
+                time_offset=given.time_offset)
+        )  # fmt: skip
+        if isinstance(given, FtSettings) and (topic := given.temperature_topic):
+            sources.append(new('temperature', sensor.name, resolve(topic), index=k))
+    sources += [new(topic, topic, resolve(topic)) for topic in CONTACTS]
+    if sensors and not set(robot.joint_names) - set(settings.joint_states.assumed):
+        first = sources[0]
+        sources.append(
+            new('joints', first.name, first.topic, decoder=first.kind, frames=first.frames,
+                time_offset=1e-9 * first.offset_ns)
+        )  # fmt: skip
+    else:
+        for k, topic in reversed(list(enumerate(settings.joint_states.topics))):
+            sources.append(new('joints', topic, resolve(topic), index=k))
+    return sources
+
+
+def accepted_frame_ids(
+    settings: EstimatorSettings, robot: Robot, sensor: FtSensor | Imu
+) -> set[str]:
+    """Return the values of header.frame_id that are accepted from a sensor."""
+    if isinstance(sensor, FtSensor):
+        kind, given = 'ft', settings.ft_of(sensor.name).frame_id
+        names = robot.frames_at(sensor.child, sensor.child_H_sensor)
+    else:
+        kind, given = 'imu', settings.imu_of(sensor.name).frame_id
+        names = robot.frames_at(sensor.link, sensor.L_H_S)
+    names |= {sensor.name} - set(robot.frames)
+    if not given and not names:
+        raise ConfigError(
+            f"'{kind}.{sensor.name}.frame_id' is empty, and '{sensor.name}' is a frame of the "
+            "robot elsewhere: set it to the sensor's header.frame_id"
+        )
+    return {given} if given else names

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg.lapack import dposv
@@ -80,8 +80,11 @@ class Samples:
         return self._stamps[last], self._values[last]
 
 
-FilterFields: type = object if compiled is None else compiled.FilterFields
-"""Numbers of a filter where compiled code finds them."""
+if TYPE_CHECKING:
+    FilterFields = object
+else:
+    # Numbers of a filter where compiled code finds them.
+    FilterFields = object if compiled is None else compiled.FilterFields
 
 
 class SavitzkyGolayFilter(FilterFields):
@@ -129,9 +132,7 @@ class SavitzkyGolayFilter(FilterFields):
         self._count -= int(np.searchsorted(self._stamps, stamp_ns - self._window_ns))
         self._instant = -1
         span = stamp_ns - int(self._stamps[0])
-        self.ready = (
-            self._count >= self._least and span >= self._min_span_ns and not self._has_gap
-        )
+        self.ready = self._count >= self._least and span >= self._min_span_ns and not self._has_gap
 
     @property
     def _stamps(self) -> Stamps:

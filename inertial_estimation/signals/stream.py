@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from math import nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,12 +24,11 @@ from inertial_estimation.signals.stream_statistics import StreamStatistics
 
 MAX_QUEUE = 1024
 """Messages that wait for a joint state; enough for one second at 1 kHz."""
-COUNTERS = (
-    'received', 'used', 'refused', 'dropped', 'repeated', 'invalid', 'restarts', 'unfiltered',
-)  # fmt: skip
-"""Fields of `StreamStatistics` that a stream counts."""
-StreamFields: type = object if compiled is None else compiled.StreamFields
-"""Numbers of a stream where compiled code finds them."""
+if TYPE_CHECKING:
+    StreamFields = object
+else:
+    # Numbers of a stream where compiled code finds them.
+    StreamFields = object if compiled is None else compiled.StreamFields
 FRESH, ASSUMED, ABSENT, STALE, FROZEN, INVALID, WARMING, PARTIAL = map(int, SensorState)
 
 
@@ -41,8 +40,9 @@ class Stream(StreamFields):
     ) -> None:
         self.name, self.differentiator = name, differentiator
         self.set_max_age(max_age)
-        for counter in COUNTERS:
-            setattr(self, counter, 0)
+        # Fields of `StreamStatistics`.
+        self.received = self.used = self.refused = self.dropped = 0
+        self.repeated = self.invalid = self.restarts = self.unfiltered = 0
         self._longest_gap_ns = 0
         self._age_ns: float = nan
         self._queue: deque[Any] = deque(maxlen=MAX_QUEUE)
@@ -131,7 +131,8 @@ class Stream(StreamFields):
     def statistics(self) -> StreamStatistics:
         """Return the counters as they are now."""
         return StreamStatistics(
-            **{counter: getattr(self, counter) for counter in COUNTERS},
+            *(self.received, self.used, self.refused, self.dropped),
+            *(self.repeated, self.invalid, self.restarts, self.unfiltered),
             last_stamp_ns=self.last_ns,
             longest_gap=1e-9 * self._longest_gap_ns,
             age=1e-9 * self._age_ns,

@@ -394,9 +394,7 @@ def deviations_of(library, contacts=None):
     return Uncertainty(library.estimator, noise.model).of(sample, contacts)
 
 
-@pytest.mark.parametrize('has_events', [True, False])
-def test_results_equal_the_library(bench, rng, monkeypatch, has_events):
-    monkeypatch.setattr(estimator_node, 'EventsExecutor', has_events or None)
+def test_results_equal_the_library(bench, rng):
     offset = {'ft.arm_sensor.offset': [1.0, -2.0, 3.0, 0.1, 0.2, -0.3]}
     given = at_rate(100.0, contacts=['sole', 'hand', 'root'], **INSIDE, **offset)
     robot = bench(**given | {'outputs.wrench_rate': 50.0})
@@ -446,11 +444,7 @@ def test_results_equal_the_library(bench, rng, monkeypatch, has_events):
         assert STAMPS[-2] not in map(stamp_of, heard[topic])
 
 
-@pytest.mark.parametrize('has_events', [True, False])
-def test_a_node_that_is_behind_estimates_the_newest_and_filters_the_rest(
-    bench, rng, monkeypatch, has_events
-):
-    monkeypatch.setattr(estimator_node, 'EventsExecutor', has_events or None)
+def test_a_node_that_is_behind_estimates_the_newest_and_filters_the_rest(bench, rng, monkeypatch):
     robot = bench()
     robot.listen_to_diagnostics()
     sent = send(robot, STAMPS[:4], rng)
