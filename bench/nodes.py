@@ -41,7 +41,7 @@ from inertial_estimation.model.sensor_models import accelerometer, gyroscope
 from inertial_estimation.model.spatial import hat
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.cdr import NANOSECONDS, STAMP, STAMP_AT
-from inertial_estimation.signals.router import accepted_frame_ids
+from inertial_estimation.signals.sources import accepted_frame_ids
 from inertial_estimation.simulation.description import icub_urdf
 
 IMUS = (*SEVERAL_IMUS, 'head_imu_0')

@@ -29,7 +29,7 @@ from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSpec, LinkSensorSpec
 from inertial_estimation.model.urdf_export import export_urdf, inertial_of, lightened
-from inertial_estimation.signals.router import accepted_frame_ids
+from inertial_estimation.signals.sources import accepted_frame_ids
 
 ROUND_OFF = 1e-12  # chains of ten transforms of order one
 ACC = '<sensor name="{}" type="accelerometer"><parent link="{}"/>{}</sensor>'

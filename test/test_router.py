@@ -24,7 +24,8 @@ from inertial_estimation.signals import assembler, router, savitzky_golay, senso
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.backlog import Backlog
 from inertial_estimation.signals.messages import WRENCH, Decoder, Encoder
-from inertial_estimation.signals.router import Router, sources_of
+from inertial_estimation.signals.router import Router
+from inertial_estimation.signals.sources import sources_of
 
 FIXED = {
     'robot_description': nested_humanoid_urdf(),

@@ -31,7 +31,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.tree import assign_owners
 from inertial_estimation.model.urdf import ONE_DOF, ft_specs, joint_types, load_text, parse
 from inertial_estimation.signals.assembler import SampleAssembler
-from inertial_estimation.signals.router import accepted_frame_ids
+from inertial_estimation.signals.sources import accepted_frame_ids
 
 Record = dict[str, Any]
 

@@ -28,7 +28,8 @@ from inertial_estimation.logs.log import Log, Progress
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
-from inertial_estimation.signals.router import CONTACTS, Router, Source, sources_of
+from inertial_estimation.signals.router import CONTACTS, Router, Source
+from inertial_estimation.signals.sources import sources_of
 
 MESSAGES_PER_TICK = 2000
 

@@ -21,7 +21,7 @@ from inertial_estimation.logs.log import LogSlice, TimeRange
 from inertial_estimation.logs.table_formats import Layout, load_table
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import inverse_pose
-from inertial_estimation.signals.router import accepted_frame_ids
+from inertial_estimation.signals.sources import accepted_frame_ids
 
 MAX_IMU_DISTANCE = 0.1
 """From a wrench to the messages of the IMU before and after it [s]."""

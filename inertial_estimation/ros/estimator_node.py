@@ -144,7 +144,7 @@ class Pipeline:
         self._publishers.publish(sample, estimate)
         self._estimate = estimate
         published = perf_counter()
-        age = 1e-9 * (self._clock.now().nanoseconds - sample.stamp_ns)
+        age = 1e-9 * (self._clock.handle.get_now().nanoseconds - sample.stamp_ns)
         self._cycles.add(sample.stamp_ns, published - arrival, age)
         # The results do not wait for these.
         if self._taring.collecting:

@@ -25,7 +25,8 @@ from inertial_estimation.ros.executors import PolledGroup
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.cdr import END_NS, stamp_of
-from inertial_estimation.signals.router import Router, Source, sources_of
+from inertial_estimation.signals.router import Router, Source
+from inertial_estimation.signals.sources import sources_of
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 QUEUE_DEPTH = 50
