@@ -33,8 +33,11 @@ QUEUE_DEPTH = 50
 """Joint states that wait while the processors are busy; longer queues make results late."""
 POLLED_QUEUE = 1000
 """Messages of a topic that wait until they are polled: a second at 1 kHz."""
-MAX_LAG_NS = 5_000_000
-"""Time between joint states that wait and are all estimated: five at 1 kHz, after a stall [ns]."""
+MAX_LAG_NS, MAX_STALL_NS, RECOVERY = 5_000_000, 20_000_000, 0.04
+"""
+Time between joint states that wait and are all estimated, in a node that is behind and after a
+stall [ns]; time since none waited in which it makes up for the stall [s].
+"""
 
 
 @cache
@@ -63,6 +66,8 @@ class Inputs:
         )
         self.polled: list[tuple[Subscription, Source]] = []
         """Subscriptions of sensors, whose messages wait for a joint state."""
+        self.idle = 0.0
+        """Last arrival of a joint state behind which none waited, of `perf_counter` [s]."""
         self._status = SourceStatus(robot, settings.contact_timeout)
         for source in self.router.sources:
             try:
@@ -143,7 +148,7 @@ def subscribe_all(node: Node, inputs: Inputs, on_sample: Callable[[Sample, float
     Make a sample of each joint state as it comes; its arrival [s] is one of `perf_counter`.
 
     Messages of sensors wait until then: to wake up for each would cost more than to take it.
-    If more than `MAX_LAG_NS` of joint states wait, only the last makes a sample; filters take all.
+    If joint states wait that span too long a time, only the last makes a sample; filters take all.
     """
     *others, leading = inputs.router.sources
     group = PolledGroup()
@@ -154,8 +159,13 @@ def subscribe_all(node: Node, inputs: Inputs, on_sample: Callable[[Sample, float
     def on_joints(data: bytes) -> None:
         arrival, newer = perf_counter(), list(waiting(joints))
         inputs.poll()
-        messages = (data, *newer)
-        is_behind = bool(newer) and stamp_of(newer[-1]) - stamp_of(data) > MAX_LAG_NS
+        messages, is_behind = (data, *newer), False
+        if newer:
+            has_stalled = arrival - inputs.idle < RECOVERY
+            most_ns = MAX_STALL_NS if has_stalled else MAX_LAG_NS
+            is_behind = stamp_of(newer[-1]) - stamp_of(data) > most_ns
+        else:
+            inputs.idle = arrival
         for message in messages:
             only_filtered = is_behind and message is not messages[-1]
             inputs.assembler.wanted_ns = END_NS if only_filtered else 0

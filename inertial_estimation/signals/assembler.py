@@ -24,7 +24,6 @@ from inertial_estimation.signals.joint_stream import (
     EFFORT,
     POSITION,
     VELOCITY,
-    JointLayout,
     JointPart,
     JointStreams,
 )
@@ -48,6 +47,8 @@ class SampleAssembler:
 
     Attributes
     ----------
+    joints : JointStreams
+        Parts of the joint states.
     wanted_ns : int
         Instants before this one make no sample, which saves most of their time: their messages
         fill the filters. 0, also after a reset: all of them do.
@@ -64,7 +65,7 @@ class SampleAssembler:
     def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
         self._delay_ns = round(1e9 * settings.filter.delay)
         self._n_joints = len(robot.joint_names)
-        self._joints = JointStreams(robot.joint_names, settings)
+        self.joints = JointStreams(robot.joint_names, settings)
         self._sensors = SensorStreams(robot, settings)
         self._fts, self._imus = self._sensors.fts, self._sensors.imus
         self._samples = self._resets = 0
@@ -83,7 +84,7 @@ class SampleAssembler:
 
         """
         self._joint_max_age_ns = round(1e9 * settings.joint_states.max_age)
-        self._joints.set_max_ages(settings)
+        self.joints.set_max_ages(settings)
         for ft in self._fts:
             ft.set_max_age(settings.ft_of(ft.name).max_age)
         for imu in self._imus:
@@ -133,11 +134,6 @@ class SampleAssembler:
             return
         if stamp_ns > stream.last_ns or stream.goes_back(stamp_ns):
             stream.put(stamp_ns, (stamp_ns, celsius))
-
-    def skip(self, kind: str, index: int, stamp_ns: int) -> bool:
-        """Count a reading of an 'ft' or 'imu' that no sample uses; False: it is needed."""
-        stream = self.stream(kind, index)
-        return stream is not None and stream.skip(stamp_ns)
 
     def push_imu(
         self, index: int, stamp_ns: int, angular_velocity: Array, linear_acceleration: Array
@@ -202,16 +198,12 @@ class SampleAssembler:
         """
         if stamp_ns <= 0 or len(positions) != len(names):
             return None
-        layout = self.layout(source_index, names)
+        layout = self.joints.layout(source_index, names)
         if layout.part is None:
             return None
         return self.push_block(
             source_index, stamp_ns, layout.part, layout.read(positions, velocities, efforts)
         )
-
-    def layout(self, source_index: int, names: tuple[str, ...]) -> JointLayout:
-        """Return the columns of joint states with certain names, and the part they belong to."""
-        return self._joints.layout(source_index, names)
 
     def push_block(
         self, source_index: int, stamp_ns: int, part: JointPart, block: Array
@@ -237,7 +229,7 @@ class SampleAssembler:
             return None
         self._last_stamp_ns = instant_ns = stamp_ns
         if self._delay_ns:
-            for stream in (*self._joints.parts, *self._sensors.streams):
+            for stream in (*self.joints.parts, *self._sensors.streams):
                 stream.feed(stamp_ns)
             latest_ns = stamp_ns - self._delay_ns
             instant_ns = part.next_instant(self._last_instant_ns, latest_ns)
@@ -247,7 +239,7 @@ class SampleAssembler:
     def reset(self) -> None:
         """Forget every message; the counters go on."""
         temperatures = self._sensors.temperatures.values()
-        for stream in (*self._joints.parts, *self._sensors.streams, *temperatures):
+        for stream in (*self.joints.parts, *self._sensors.streams, *temperatures):
             stream.restart()
         self._lead = self._n_joints
         self._last_stamp_ns = self._last_instant_ns = self.wanted_ns = 0
@@ -265,8 +257,8 @@ class SampleAssembler:
         return AssemblerStatistics(
             samples=self._samples,
             resets=self._resets,
-            ignored_joints=self._joints.ignored,
-            joints={part.name: part.statistics() for part in self._joints.parts},
+            ignored_joints=self.joints.ignored,
+            joints={part.name: part.statistics() for part in self.joints.parts},
             fts={stream.name: stream.statistics() for stream in self._fts},
             imus={stream.name: stream.statistics() for stream in self._imus},
             temperatures={t.name: t.statistics() for t in self._sensors.temperatures.values()},
@@ -283,20 +275,19 @@ class SampleAssembler:
 
         """
         return StreamRates(
-            self._joints.rates(),
+            self.joints.rates(),
             np.array([stream.rate for stream in self._imus]),
             np.array([stream.rate for stream in self._fts]),
         )
 
     def _assemble(self, stamp_ns: int) -> Sample:
         self._samples += 1
-        for part in self._joints.parts:
-            part.advance(stamp_ns)
-        self._sensors.advance(stamp_ns)
         if compiled is None:
-            streams = (*self._joints.parts, *self._sensors.streams)
+            streams = (*self.joints.parts, *self._sensors.streams)
+            for stream in streams:
+                stream.advance(stamp_ns)
             solve_together([stream.differentiator for stream in streams], stamp_ns)
-        block, joint_states = self._joints.at(stamp_ns)
+        block, joint_states = self.joints.at(stamp_ns)
         readings, spins, states = self._sensors.at(stamp_ns)
         n_fts = len(self._fts)
         return Sample(

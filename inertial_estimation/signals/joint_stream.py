@@ -179,6 +179,8 @@ class JointStreams:
     def at(self, stamp_ns: int) -> tuple[Array, States]:
         """Return the values (4, n_joints) at the instant of the parts, and their states."""
         block, states, parts = self._block.copy(), self._states.copy(), self.parts
+        for part in parts:
+            part.advance(stamp_ns)
         if self._overlap:
             parts.sort(key=lambda part: part.message[0])
         for part in parts:

@@ -172,11 +172,12 @@ class Decoder:
     def __init__(self, kind: str) -> None:
         self.kind, (self.type, self._reading) = kind, READINGS[kind]
         self._kinds = _kinds(self.type)
-        self._layouts: dict[int, Layout] = {}
+        self.layouts: dict[int, Layout] = {}
+        """Of the last message of each length."""
 
     def decode(self, data: bytes) -> Any:
         """Return the reading of a message, or None if it is not plain little-endian CDR."""
-        layout = self.layout(data)
+        layout = self.layouts.get(len(data))
         if (
             layout is None
             or int.from_bytes(data[: layout.size], 'little') & layout.mask != layout.expected
@@ -191,10 +192,6 @@ class Decoder:
             return self._reading(stamp_ns, layout.texts[0], values)
         arrays = [np.frombuffer(data, FLOAT, count, start) for count, start in layout.arrays]
         return self._reading(stamp_ns, *layout.texts, *arrays)
-
-    def layout(self, data: bytes) -> Layout | None:
-        """Return the layout of the last message that was as long."""
-        return self._layouts.get(len(data))
 
     def read(self, message: Any) -> Any:
         """Return the reading of a deserialized message, of rclpy or of rosbags."""
@@ -220,9 +217,9 @@ class Decoder:
             layout = Layout(data, self._kinds)
         except (ValueError, error):
             return None
-        if len(self._layouts) >= MAX_LAYOUTS:
-            self._layouts.clear()
-        self._layouts[len(data)] = layout
+        if len(self.layouts) >= MAX_LAYOUTS:
+            self.layouts.clear()
+        self.layouts[len(data)] = layout
         return layout
 
 

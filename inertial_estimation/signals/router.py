@@ -33,8 +33,6 @@ LACKING = {'accelerometer': 1, 'gyroscope': 2}
 
 Deserialize = Callable[[bytes, str], Any]
 """Returns the object of a message, given its bytes and its type; slow, for any encoding."""
-
-
 MAX_SIZE = 1 << 20
 """Of a message: thousands of joints; the names of more would be kept [bytes]."""
 
@@ -43,19 +41,10 @@ class Source:
     """A topic: decoder of its messages, and problems with them."""
 
     def __init__(
-        self,
-        kind: str,
-        name: str,
-        topic: str,
-        deserialize: Deserialize,
-        *,
-        decoder: str = '',
-        index: int = 0,
-        frames: Collection[str] | None = None,
-        time_offset: float = 0.0,
-        strict: bool = False,
-        now_ns: Callable[[], int] | None = None,
-    ) -> None:
+        self, kind: str, name: str, topic: str, deserialize: Deserialize, *,
+        decoder: str = '', index: int = 0, frames: Collection[str] | None = None,
+        time_offset: float = 0.0, strict: bool = False, now_ns: Callable[[], int] | None = None,
+    ) -> None:  # fmt: skip
         self.kind, self.name, self.topic, self.index = kind, name, topic, index
         self.frames, self.offset_ns = frames, round(1e9 * time_offset)
         self.decoder = Decoder(decoder or kind)
@@ -93,7 +82,7 @@ class Source:
     def _handle_one(self, data: bytes) -> None:
         """Handle a message; compiled code may take others of its layout."""
         self.handle(data)
-        layout = self.decoder.layout(data)
+        layout = self.decoder.layouts.get(len(data))
         if compiled is None or self.stream is None or layout is None:
             return
         self.usual = None
@@ -197,11 +186,11 @@ class Router:
             if stamp_ns := compiled.read_joints(data, *usual, block):
                 return self._assembler.push_block(source.index, stamp_ns, part, block)
         sample, source.usual = self._read_and_take(source, data), None
-        layout = source.decoder.layout(data)
+        layout = source.decoder.layouts.get(len(data))
         if compiled is None or layout is None or source.decoder.kind != 'joints':
             return sample
         names, sizes = layout.texts[1], [size for size, _ in layout.arrays]
-        own = self._assembler.layout(source.index, names)
+        own = self._assembler.joints.layout(source.index, names)
         if own.part is not None and not misfit(len(names), sizes):
             places = tuple(start if size else -1 for size, start in layout.arrays)
             columns = np.arange(len(names))[own.columns]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dposv
@@ -80,14 +80,11 @@ class Samples:
         return self._stamps[last], self._values[last]
 
 
-if TYPE_CHECKING:
-    FilterFields = object
-else:
-    # Numbers of a filter where compiled code finds them.
-    FilterFields = object if compiled is None else compiled.FilterFields
+FilterFields = object if compiled is None else compiled.FilterFields
+"""Numbers of a filter where compiled code finds them."""
 
 
-class SavitzkyGolayFilter(FilterFields):
+class SavitzkyGolayFilter(FilterFields):  # type: ignore[misc, valid-type]
     """
     Savitzky-Golay differentiator of many channels that share their stamps, over a window [s].
 

@@ -232,33 +232,24 @@ class SensorStreams:
         }
         self.streams = (*self.fts, *self.imus)
 
-    def advance(self, stamp_ns: int) -> None:
-        """Move to an instant; compiled code reads what is usual at once."""
-        n, n_imus = len(self.streams), len(self.imus)
-        self._readings, self._spins = np.empty((n, 6)), np.empty((n_imus, 3))
-        self._codes = bytearray([OTHER] * n)
-        given = self.streams, stamp_ns, self._readings, self._spins, self._codes
-        if compiled is None or not compiled.collect(*given):
-            for stream, code in zip(self.streams, self._codes):
-                if code == OTHER:
-                    stream.advance(stamp_ns)
-
     def at(self, stamp_ns: int) -> tuple[Array, Array, States]:
         """
-        Return what the sensors measure at the instant of `advance`.
+        Return what the sensors measure at an instant; compiled code reads what is usual at once.
 
         Returns readings (n_fts + n_imus, 6), the angular acceleration of each IMU in its axes
         (n_imus, 3) [rad/s^2], and the state of each sensor.
         """
-        readings, spins, codes = self._readings, self._spins, self._codes
-        if OTHER in codes:
-            for k, stream in enumerate(self.streams):
-                if codes[k] == OTHER:
-                    codes[k] = stream.select(stamp_ns)
-                    usable = stream.data if codes[k] == FRESH else NO_READING
-                    readings[k] = np.frombuffer(usable)
-                    if k >= len(self.fts):
-                        spins[k - len(self.fts)] = stream.angular_acceleration
+        n, n_fts = len(self.streams), len(self.fts)
+        readings, spins, codes = np.empty((n, 6)), np.empty((n - n_fts, 3)), bytearray([OTHER] * n)
+        given = self.streams, stamp_ns, readings, spins, codes
+        if compiled is None or not compiled.collect(*given):
+            for k in [k for k, code in enumerate(codes) if code == OTHER]:
+                stream = self.streams[k]
+                stream.advance(stamp_ns)
+                codes[k] = stream.select(stamp_ns)
+                readings[k] = np.frombuffer(stream.data if codes[k] == FRESH else NO_READING)
+                if k >= n_fts:
+                    spins[k - n_fts] = stream.angular_acceleration
         states = np.frombuffer(codes, dtype=np.uint8)
         if any(codes) or not (all_finite(readings) and all_finite(spins)):
             self._judge(readings, spins, states)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from math import nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,15 +24,12 @@ from inertial_estimation.signals.stream_statistics import StreamStatistics
 
 MAX_QUEUE = 1024
 """Messages that wait for a joint state; enough for one second at 1 kHz."""
-if TYPE_CHECKING:
-    StreamFields = object
-else:
-    # Numbers of a stream where compiled code finds them.
-    StreamFields = object if compiled is None else compiled.StreamFields
+StreamFields = object if compiled is None else compiled.StreamFields
+"""Numbers of a stream where compiled code finds them."""
 FRESH, ASSUMED, ABSENT, STALE, FROZEN, INVALID, WARMING, PARTIAL = map(int, SensorState)
 
 
-class Stream(StreamFields):
+class Stream(StreamFields):  # type: ignore[misc, valid-type]
     """Messages of one publisher in the order of their stamps; tuples that begin with the stamp."""
 
     def __init__(
