@@ -234,7 +234,7 @@ class SensorStreams:
 
     def at(self, stamp_ns: int) -> tuple[Array, Array, States]:
         """
-        Return what the sensors measure at an instant; compiled code reads what is usual at once.
+        Return the measurements at an instant; compiled code reads what is usual at once.
 
         Returns readings (n_fts + n_imus, 6), the angular acceleration of each IMU in its axes
         (n_imus, 3) [rad/s^2], and the state of each sensor.
