@@ -18,7 +18,7 @@ compiler = os.environ.get('CC', sysconfig.get_config_var('CC') or '').split()
 has_headers = os.path.exists(os.path.join(sysconfig.get_path('include'), 'Python.h'))
 kernels = [
     Extension(name.replace('/', '.'), [f'{name}.c'], optional=True)
-    for name in (f'{package_name}/estimation/_step', f'{package_name}/signals/_window')
+    for name in (f'{package_name}/estimation/_step', f'{package_name}/signals/_streams')
 ]
 
 setup(

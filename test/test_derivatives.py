@@ -14,8 +14,14 @@ import pytest
 
 from inertial_estimation.config.settings import EstimatorSettings
 from inertial_estimation.signals import savitzky_golay
-from inertial_estimation.signals.derivatives import gyroscope_differentiator, joint_differentiator
-from inertial_estimation.signals.kalman import FIRST_VARIANCE, SETTLING, KalmanFilter, model
+from inertial_estimation.signals.derivatives import (
+    FIRST_VARIANCE,
+    SETTLING,
+    KalmanFilter,
+    gyroscope_differentiator,
+    joint_differentiator,
+    model,
+)
 from inertial_estimation.signals.savitzky_golay import (
     CUBIC,
     QUINTIC,

@@ -20,6 +20,7 @@ from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.logs.bag import deserialize
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.outputs.encoders import effort_encoder
+from inertial_estimation.signals import assembler, router, savitzky_golay, sensor_stream
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.backlog import Backlog
 from inertial_estimation.signals.messages import WRENCH, Decoder, Encoder
@@ -226,3 +227,97 @@ def test_damaged_bytes_never_raise(decoder):
             found.decode(whole[:4] + rng.bytes(rng.integers(0, 200)))
     data = effort_encoder([]).encode(1, np.empty(0))
     assert Decoder('joints').decode(data[:20] + b'\xff' * 4 + data[24:]) is None
+
+
+# Compiled code and Python
+
+SEVERAL_IMUS = FIXED | {
+    'fixed_link': '', 'imus': ['head', 'root', 'hand'], 'frozen_after': 0.02,
+    'joint_states.acceleration_source': 'filter', 'ft.leg_sensor.range': [9.0] * 3 + [1.0] * 3,
+    'imu.root.measures': 'gyroscope', 'ft.foot_sensor.time_offset': -3e-4,
+}  # fmt: skip
+
+
+def damaged(rng, data):
+    """Return a message with a few other bytes, of another length, or as it is."""
+    kind = rng.integers(40)
+    found = bytearray(data)
+    if kind == 0:
+        return bytes(found[: rng.integers(len(data))])
+    if kind == 1:
+        return bytes(found + rng.bytes(rng.integers(1, 9)))
+    for index in rng.integers(0, len(data), (kind < 12) * rng.integers(1, 4)):
+        found[index] = rng.choice([0, 255, rng.integers(256)])
+    return bytes(found)
+
+
+def traffic(rng, robot, k):
+    """Return topics and messages of an instant; each may be damaged, late, repeated or lost."""
+
+    def stamp():
+        return START_NS + STEP_NS * (k - (rng.random() < 0.01)) + int(rng.normal(scale=2e4))
+
+    for name in SENSORS:
+        values = rng.normal(size=6) if k % 90 < 60 else np.ones(6)
+        yield f'ft/{name}', bag_messages.wrench(stamp(), name, values)
+    for source in robot.router.sources:
+        if source.kind == 'imu':
+            rate, shake = rng.normal(size=(2, 3))
+            message = bag_messages.imu(stamp(), min(source.frames), rate, shake)
+            yield source.topic, message
+    yield 'joint_states', bag_messages.joint_state(stamp(), JOINTS, *rng.normal(size=(3, 6)))
+
+
+@pytest.mark.skipif(router.compiled is None, reason='installed without a compiler')
+@pytest.mark.filterwarnings('ignore::RuntimeWarning')
+@pytest.mark.parametrize(
+    'given',
+    [
+        {},
+        {'joint_states.velocity_source': 'filter'},
+        {'filter.delay': 0.01},
+        {'filter.smooth_readings': True},
+    ],
+)
+def test_compiled_streams_are_those_of_python(given, monkeypatch):
+    robots = [Robot(SEVERAL_IMUS | given | {'filter.window': 0.03}) for _ in range(2)]
+    choices, rng = (router.compiled, None), np.random.default_rng(5)
+    samples, used = ([], []), 0
+    for k in range(800):
+        waiting = defaultdict(list)
+        for topic, data in traffic(rng, robots[0], k):
+            if rng.random() > 0.02:
+                waiting[topic].append(damaged(rng, data))
+        for robot, compiled, found in zip(robots, choices, samples):
+            for module in (router, assembler, savitzky_golay, sensor_stream):
+                monkeypatch.setattr(module, 'compiled', compiled)
+            robot.now_ns = START_NS + k * STEP_NS
+            for topic, messages in waiting.items():
+                source = robot.source[topic]
+                if k % 100 == 0:
+                    source.skew, source.skew_due = None, True
+                if source.kind != 'joints':
+                    source.hand_over(list(messages))
+            found += map(robot.source['joint_states'].handle, waiting['joint_states'])
+    assert [one is None for one in samples[0]] == [one is None for one in samples[1]]
+    for one, other in zip(*samples):
+        for field, value in one._asdict().items() if one else ():
+            exact = field not in ('positions', 'velocities', 'accelerations',
+                                  'angular_accelerations', 'ft_readings', 'proper_accelerations',
+                                  'angular_velocities')  # fmt: skip
+            wanted, tolerance = getattr(other, field), 0.0 if exact else 1e-9
+            if value is not None:
+                used += value.size if hasattr(value, 'size') else 1
+                np.testing.assert_allclose(
+                    value, wanted, rtol=tolerance, atol=tolerance * 1e3, err_msg=field
+                )
+    assert used > 20_000
+    one, other = ({s.name + s.kind: s for s in robot.router.sources} for robot in robots)
+    for name, source in one.items():
+        assert source.problems == other[name].problems
+        assert (source.fallbacks, source.skew) == (other[name].fallbacks, other[name].skew)
+    taken_compiled = [s for s in robots[0].router.sources if s.usual is not None]
+    assert len(taken_compiled) == 1 + len(SENSORS) + 3
+    # As texts, in which NaN is equal to NaN.
+    one, other = (repr(robot.assembler.statistics()) for robot in robots)
+    assert one == other

@@ -222,7 +222,7 @@ def test_queues_and_ever_new_names_do_not_fill_the_memory():
     for ms in range(3000, 4000):
         names = (*JOINTS, f'tail {ms}')
         assert (joint_state(assembler, ms, names).positions == [1.0, 2.0, 3.0, 4.0]).all()
-    assert len(assembler._joints._layouts) < 500
+    assert len(assembler.joints._layouts) < 500
     assert len(assembler.statistics().ignored_joints) < 500
 
 

@@ -1,9 +1,9 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-A wrench split among contacts that only push.
+A wrench split among contacts, also those that only push.
 
-The least squares x0 of `step.split_wrench` may break the limits ``G x >= 0`` of the contacts. Then
+The least squares x0 of `split_wrench` may break the limits ``G x >= 0`` of the contacts. Then
 
     minimise  |A (x - x0)|^2 + FREEDOM^2 |x - x0|^2   subject to  G x >= 0
 
@@ -14,9 +14,10 @@ shortest solution. Without limits that is x0, so that x depends continuously on 
 from __future__ import annotations
 
 import signal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.errors import ModelError
@@ -38,6 +39,55 @@ SOLVED, INTERRUPTED, POLISHED = 1, 10, 1
 """`osqp.SolverStatus`, the last of the polish."""
 ACTIVE = 1e-6
 """Multiplier over the largest, of a limit that holds."""
+
+NEARLY = 1e-12
+"""Determined is what holds less than the root of this of any undetermined combination."""
+MIN_SHOWN = 1e-12
+"""A combination that shows by less than this part of the one that shows best shows not at all."""
+
+
+class Solution(NamedTuple):
+    """Unknowns that explain a wrench."""
+
+    rank: NDArray[np.int64]
+    """Number of combinations of the unknowns that the wrench determines, shape (...)."""
+    determined: NDArray[np.bool_]
+    """Unknowns that it determines one by one, shape (..., n)."""
+    left_out: NDArray[np.bool_]
+    """
+    True if some combination was left at zero although it shows a little, shape (...). Its part of
+    the wrench is missing then, also where the single unknowns do not matter.
+    """
+    unknowns: Array
+    """In newtons, shape (..., n)."""
+    axes: Array
+    """Combinations of the unknowns, as columns, shape (..., n, min(n, 6))."""
+    shown: Array
+    """Change of the sensors by one newton of each, over their noise, (..., min(n, 6))."""
+
+
+def split_wrench(total: Array, columns: Array, noise: Array, rank_tolerance: float) -> Solution:
+    """
+    Find the shortest unknowns that explain a wrench best.
+
+    total (..., 6) [N, Nm]; columns (..., n, 6); noise (..., m, 6).
+    """
+    if noise.ndim == 1:
+        white_columns, white_total = columns / noise, total / noise
+    else:
+        # The Gram matrix of the rows would lose half of their digits, far levers all of them.
+        whiten = np.linalg.inv(np.linalg.qr(noise, mode='r'))
+        white_columns = columns @ whiten
+        white_total = (total[..., None, :] @ whiten)[..., 0, :]
+    u, s, vt = np.linalg.svd(white_columns, full_matrices=False)
+    shown = s > MIN_SHOWN * s[..., :1]
+    kept = shown & (s > rank_tolerance)
+    left_out = np.asarray((shown & ~kept).any(axis=-1))
+    inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
+    image = (vt @ white_total[..., None])[..., 0]
+    determined = (u * u * kept[..., None, :]).sum(axis=-1)
+    unknowns = (u @ (inverse * image)[..., None])[..., 0]
+    return Solution(kept.sum(axis=-1), determined > 1.0 - NEARLY, left_out, unknowns, u, s)
 
 
 def hessian(axes: Array, shown: Array) -> Array:

@@ -14,13 +14,13 @@ then change the answer where it breaks their limits (`contact_limits`).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.estimation.contact_limits import ContactLimits
+from inertial_estimation.estimation.contact_limits import ContactLimits, Solution, split_wrench
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dynamics import compiled
 from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
@@ -28,30 +28,6 @@ from inertial_estimation.estimation.plan import LOST, Plan
 from inertial_estimation.model.spatial import cross_matrix
 
 UNDETERMINED, UNLIMITED = np.uint8(Quality.UNDETERMINED), np.uint8(Quality.UNLIMITED)
-NEARLY = 1e-12
-"""Determined is what holds less than the root of this of any undetermined combination."""
-ROUND_OFF = 1e-12
-"""A combination that shows by less than this part of the one that shows best shows not at all."""
-
-
-class Solution(NamedTuple):
-    """Unknowns that explain a wrench."""
-
-    rank: NDArray[np.int64]
-    """Number of combinations of the unknowns that the wrench determines, shape (...)."""
-    determined: NDArray[np.bool_]
-    """Unknowns that it determines one by one, shape (..., n)."""
-    left_out: NDArray[np.bool_]
-    """
-    True if some combination was left at zero although it shows a little, shape (...). Its part of
-    the wrench is missing then, also where the single unknowns do not matter.
-    """
-    unknowns: Array
-    """In newtons, shape (..., n)."""
-    axes: Array
-    """Combinations of the unknowns, as columns, shape (..., n, min(n, 6))."""
-    shown: Array
-    """Change of the sensors by one newton of each, over their noise, (..., min(n, 6))."""
 
 
 class Step:
@@ -303,27 +279,3 @@ def _to_root(X: Array, local: Array, out: Array | None = None) -> Array:
 def _from_root(Y: Array, wrenches: Array) -> Array:
     """Move wrenches (..., 6) from the root link to their frames."""
     return np.asarray(np.matmul(Y, wrenches[..., None])[..., 0])
-
-
-def split_wrench(total: Array, columns: Array, noise: Array, rank_tolerance: float) -> Solution:
-    """
-    Find the shortest unknowns that explain a wrench best.
-
-    total (..., 6) [N, Nm]; columns (..., n, 6); noise (..., m, 6).
-    """
-    if noise.ndim == 1:
-        white_columns, white_total = columns / noise, total / noise
-    else:
-        # The Gram matrix of the rows would lose half of their digits, far levers all of them.
-        whiten = np.linalg.inv(np.linalg.qr(noise, mode='r'))
-        white_columns = columns @ whiten
-        white_total = (total[..., None, :] @ whiten)[..., 0, :]
-    u, s, vt = np.linalg.svd(white_columns, full_matrices=False)
-    shown = s > ROUND_OFF * s[..., :1]
-    kept = shown & (s > rank_tolerance)
-    left_out = np.asarray((shown & ~kept).any(axis=-1))
-    inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
-    image = (vt @ white_total[..., None])[..., 0]
-    determined = (u * u * kept[..., None, :]).sum(axis=-1)
-    unknowns = (u @ (inverse * image)[..., None])[..., 0]
-    return Solution(kept.sum(axis=-1), determined > 1.0 - NEARLY, left_out, unknowns, u, s)

@@ -137,7 +137,9 @@ class WrenchEstimator:
         self._is_plain = self.motion.nominal.is_plain
         self._cache = PlanCache(robot, length_scale, rank_tolerance, self.motion)
         self._defaults = ContactSet(self.contacts, (True,) * len(self.contacts))
-        self._none_assumed = bytes(len(robot.joint_names))
+        self._assumed = self._none_assumed = bytes(len(robot.joint_names))
+        self._states = b''
+        """Joint states of the last sample, and those of them that are `_assumed`."""
         step = self._cache.faultless(self._none_assumed, self._defaults)
         self._last = Pattern(self._none_assumed, self._defaults, robot.parameters, step)
         self._between = step.plan.dynamics.forest.joints_between_trees
@@ -248,9 +250,11 @@ class WrenchEstimator:
         """
         self._shapes.check(sample, Sample)
         given = self._contact_set(contacts)
-        assumed = self._none_assumed
-        if sample.joint_states is not None:
-            assumed = (sample.joint_states == SensorState.ASSUMED).tobytes()
+        assumed, states = self._none_assumed, sample.joint_states
+        if states is not None:
+            if (kept := states.tobytes()) != self._states:
+                self._assumed, self._states = (states == SensorState.ASSUMED).tobytes(), kept
+            assumed = self._assumed
         try:
             measured = self.calibration.apply(sample.ft_readings, sample.ft_temperatures)
             return self._fitting(sample, measured, assumed, given)

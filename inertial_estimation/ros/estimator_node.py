@@ -31,7 +31,7 @@ from inertial_estimation.outputs.result_checks import (
 from inertial_estimation.ros.background import REPORT_PERIOD, Background, Diagnostics
 from inertial_estimation.ros.calibration_updates import CalibrationUpdates
 from inertial_estimation.ros.configured_node import ConfiguredNode
-from inertial_estimation.ros.executors import EventsExecutor, SteadyTimer, run_node
+from inertial_estimation.ros.executors import SteadyTimer, run_node
 from inertial_estimation.ros.late_outputs import LateOutputs
 from inertial_estimation.ros.model_updates import ModelUpdates
 from inertial_estimation.ros.publishers import Publishers
@@ -78,7 +78,7 @@ class Pipeline:
         self._model = ModelInUse(
             estimator, BLEND_TIME, [self._momentum.set_parameters], publishers.announce
         )
-        subscribe_all(node, inputs, self._on_sample, polled=EventsExecutor is None)
+        subscribe_all(node, inputs, self._on_sample)
         in_use = ActiveCalibration(robot, sensors, [self._model.set_calibration])
         self._updates = ModelUpdates(node, robot, settings, self._model, lambda: self.active)
         self._background = Background(node)
@@ -144,7 +144,7 @@ class Pipeline:
         self._publishers.publish(sample, estimate)
         self._estimate = estimate
         published = perf_counter()
-        age = 1e-9 * (self._clock.now().nanoseconds - sample.stamp_ns)
+        age = 1e-9 * (self._clock.handle.get_now().nanoseconds - sample.stamp_ns)
         self._cycles.add(sample.stamp_ns, published - arrival, age)
         # The results do not wait for these.
         if self._taring.collecting:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from rclpy.node import Node
 
 from inertial_estimation.ros.executors import PolledGroup, SteadyTimer
-from inertial_estimation.ros.subscriptions import subscribe, waiting
+from inertial_estimation.ros.subscriptions import POLLED_QUEUE, subscribe, waiting
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.backlog import Backlog
@@ -15,8 +15,6 @@ from inertial_estimation.signals.router import Router
 
 POLL_PERIOD = 0.05
 """Time between two looks at polled topics [s]; a second of messages fits into each history."""
-POLLED_QUEUE = 1000
-"""Messages of a topic that is polled every `POLL_PERIOD`: a second at 1 kHz."""
 
 
 class PolledSubscriptions:

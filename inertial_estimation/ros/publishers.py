@@ -122,7 +122,9 @@ class Publishers:
             topics = every[output.topic]
             for row, values in messages(output, results, rows):
                 publisher, encode = topics[row]
-                publisher.publish(encode(stamp_ns, values))
+                # `publish` would look at its arguments for as long as it takes to encode them.
+                if publisher.is_activated:
+                    publisher.handle.publish_raw(encode(stamp_ns, values))
 
     def _named_by(self, contacts: tuple[Contact, ...]) -> Topics:
         """Return the topics whose messages name contacts; touches come and go."""

@@ -30,9 +30,14 @@ from inertial_estimation.signals.sources import sources_of
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 QUEUE_DEPTH = 50
-"""Messages of a topic that wait while the processors are busy; longer queues make results late."""
-MAX_LAG_NS = 5_000_000
-"""Time between joint states that wait and are all estimated: five at 1 kHz, after a stall [ns]."""
+"""Joint states that wait while the processors are busy; longer queues make results late."""
+POLLED_QUEUE = 1000
+"""Messages of a topic that wait until they are polled: a second at 1 kHz."""
+MAX_LAG_NS, MAX_STALL_NS, RECOVERY = 5_000_000, 20_000_000, 0.04
+"""
+Time between joint states that wait and are all estimated, in a node that is behind and after a
+stall [ns]; time since none waited in which it makes up for the stall [s].
+"""
 
 
 @cache
@@ -59,6 +64,10 @@ class Inputs:
             self.assembler,
             self.contacts.push,
         )
+        self.polled: list[tuple[Subscription, Source]] = []
+        """Subscriptions of sensors, whose messages wait for a joint state."""
+        self.idle = 0.0
+        """Last arrival of a joint state behind which none waited, of `perf_counter` [s]."""
         self._status = SourceStatus(robot, settings.contact_timeout)
         for source in self.router.sources:
             try:
@@ -72,8 +81,14 @@ class Inputs:
         self.contacts.set_timeout(settings.contact_timeout)
         self._status.timeout = settings.contact_timeout
 
+    def poll(self) -> None:
+        """Hand over the messages that wait in `polled` subscriptions."""
+        for subscription, source in self.polled:
+            source.hand_over(list(waiting(subscription)))
+
     def reset(self) -> None:
         """Empty filters and buffers."""
+        self.poll()
         self.assembler.reset()
         self.contacts.reset()
 
@@ -84,6 +99,7 @@ class Inputs:
 
     def statuses(self, sample: Sample | None) -> Callable[[], Iterator[Status]]:
         """Return a function that makes the statuses of joints, topics and contacts."""
+        self.poll()
         contacts, sources = self.contacts, self.router.sources
         statistics, counts = self.assembler.statistics(), contacts.statistics()
         problems = dict(contacts.problems)
@@ -127,27 +143,29 @@ def waiting(subscription: Subscription) -> Iterator[bytes]:
         yield found[0]
 
 
-def subscribe_all(
-    node: Node, inputs: Inputs, on_sample: Callable[[Sample, float], None], *, polled: bool
-) -> None:
+def subscribe_all(node: Node, inputs: Inputs, on_sample: Callable[[Sample, float], None]) -> None:
     """
     Make a sample of each joint state as it comes; its arrival [s] is one of `perf_counter`.
 
-    Without an executor that wakes up for single messages, those of the sensors wait until then.
-    If more than `MAX_LAG_NS` of joint states wait, only the last makes a sample; filters take all.
+    Messages of sensors wait until then: to wake up for each would cost more than to take it.
+    If joint states wait that span too long a time, only the last makes a sample; filters take all.
     """
     *others, leading = inputs.router.sources
-    group = PolledGroup() if polled else None
-    sensors = [(subscribe(node, one, QUEUE_DEPTH, one.handle, group), one) for one in others]
+    group = PolledGroup()
+    inputs.polled = [
+        (subscribe(node, one, POLLED_QUEUE, one.handle, group), one) for one in others
+    ]
 
     def on_joints(data: bytes) -> None:
         arrival, newer = perf_counter(), list(waiting(joints))
-        if newer or polled:
-            for subscription, source in sensors:
-                for message in waiting(subscription):
-                    source.handle(message)
-        messages = (data, *newer)
-        is_behind = bool(newer) and stamp_of(newer[-1]) - stamp_of(data) > MAX_LAG_NS
+        inputs.poll()
+        messages, is_behind = (data, *newer), False
+        if newer:
+            has_stalled = arrival - inputs.idle < RECOVERY
+            most_ns = MAX_STALL_NS if has_stalled else MAX_LAG_NS
+            is_behind = stamp_of(newer[-1]) - stamp_of(data) > most_ns
+        else:
+            inputs.idle = arrival
         for message in messages:
             only_filtered = is_behind and message is not messages[-1]
             inputs.assembler.wanted_ns = END_NS if only_filtered else 0

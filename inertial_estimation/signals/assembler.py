@@ -24,10 +24,11 @@ from inertial_estimation.signals.joint_stream import (
     EFFORT,
     POSITION,
     VELOCITY,
+    JointPart,
     JointStreams,
 )
-from inertial_estimation.signals.savitzky_golay import solve_together
-from inertial_estimation.signals.sensor_stream import SensorStreams
+from inertial_estimation.signals.savitzky_golay import compiled, solve_together
+from inertial_estimation.signals.sensor_stream import SensorStream, SensorStreams
 from inertial_estimation.signals.stream_statistics import AssemblerStatistics, StreamRates
 
 ABSENT_TRIPLE = np.full(3, np.nan).tobytes()
@@ -46,6 +47,8 @@ class SampleAssembler:
 
     Attributes
     ----------
+    joints : JointStreams
+        Parts of the joint states.
     wanted_ns : int
         Instants before this one make no sample, which saves most of their time: their messages
         fill the filters. 0, also after a reset: all of them do.
@@ -62,7 +65,7 @@ class SampleAssembler:
     def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
         self._delay_ns = round(1e9 * settings.filter.delay)
         self._n_joints = len(robot.joint_names)
-        self._joints = JointStreams(robot.joint_names, settings)
+        self.joints = JointStreams(robot.joint_names, settings)
         self._sensors = SensorStreams(robot, settings)
         self._fts, self._imus = self._sensors.fts, self._sensors.imus
         self._samples = self._resets = 0
@@ -81,11 +84,15 @@ class SampleAssembler:
 
         """
         self._joint_max_age_ns = round(1e9 * settings.joint_states.max_age)
-        self._joints.set_max_ages(settings)
+        self.joints.set_max_ages(settings)
         for ft in self._fts:
             ft.set_max_age(settings.ft_of(ft.name).max_age)
         for imu in self._imus:
             imu.set_max_age(settings.imu_of(imu.name).max_age)
+
+    def stream(self, kind: str, index: int) -> SensorStream | None:
+        """Return the stream of an 'ft' or 'imu'."""
+        return {'ft': self._fts, 'imu': self._imus}[kind][index] if kind in ('ft', 'imu') else None
 
     def push_ft(self, index: int, stamp_ns: int, wrench: Array) -> None:
         """
@@ -127,11 +134,6 @@ class SampleAssembler:
             return
         if stamp_ns > stream.last_ns or stream.goes_back(stamp_ns):
             stream.put(stamp_ns, (stamp_ns, celsius))
-
-    def skip(self, kind: str, index: int, stamp_ns: int) -> bool:
-        """Count a reading of an 'ft' or 'imu' that no sample uses; False: it is needed."""
-        streams = {'ft': self._fts, 'imu': self._imus}.get(kind)
-        return streams is not None and streams[index].skip(stamp_ns)
 
     def push_imu(
         self, index: int, stamp_ns: int, angular_velocity: Array, linear_acceleration: Array
@@ -196,21 +198,29 @@ class SampleAssembler:
         """
         if stamp_ns <= 0 or len(positions) != len(names):
             return None
-        layout = self._joints.layout(source_index, names)
-        if (part := layout.part) is None:
+        layout = self.joints.layout(source_index, names)
+        if layout.part is None:
             return None
+        return self.push_block(
+            source_index, stamp_ns, layout.part, layout.read(positions, velocities, efforts)
+        )
+
+    def push_block(
+        self, source_index: int, stamp_ns: int, part: JointPart, block: Array
+    ) -> Sample | None:
+        """Take a joint state as a block (4, n) of values of a part, as `push_joints` does."""
         if stamp_ns <= part.last_ns:
             if stamp_ns == part.last_ns:
-                part.counts.refused += 1
+                part.refused += 1
                 return None
-            part.counts.restarts += 1
+            part.restarts += 1
             if source_index == 0 and part.first_row <= self._lead:
                 # The clock was set back.
                 self.reset()
                 self._resets += 1
             else:
                 part.restart()
-        part.put(stamp_ns, (stamp_ns, layout.read(positions, velocities, efforts)))
+        part.put(stamp_ns, (stamp_ns, block))
         silent = stamp_ns - self._last_stamp_ns > self._joint_max_age_ns
         if source_index or not (part.first_row <= self._lead or silent):
             return None
@@ -219,7 +229,7 @@ class SampleAssembler:
             return None
         self._last_stamp_ns = instant_ns = stamp_ns
         if self._delay_ns:
-            for stream in (*self._joints.parts, *self._sensors.streams):
+            for stream in (*self.joints.parts, *self._sensors.streams):
                 stream.feed(stamp_ns)
             latest_ns = stamp_ns - self._delay_ns
             instant_ns = part.next_instant(self._last_instant_ns, latest_ns)
@@ -229,7 +239,7 @@ class SampleAssembler:
     def reset(self) -> None:
         """Forget every message; the counters go on."""
         temperatures = self._sensors.temperatures.values()
-        for stream in (*self._joints.parts, *self._sensors.streams, *temperatures):
+        for stream in (*self.joints.parts, *self._sensors.streams, *temperatures):
             stream.restart()
         self._lead = self._n_joints
         self._last_stamp_ns = self._last_instant_ns = self.wanted_ns = 0
@@ -247,8 +257,8 @@ class SampleAssembler:
         return AssemblerStatistics(
             samples=self._samples,
             resets=self._resets,
-            ignored_joints=self._joints.ignored,
-            joints={part.name: part.statistics() for part in self._joints.parts},
+            ignored_joints=self.joints.ignored,
+            joints={part.name: part.statistics() for part in self.joints.parts},
             fts={stream.name: stream.statistics() for stream in self._fts},
             imus={stream.name: stream.statistics() for stream in self._imus},
             temperatures={t.name: t.statistics() for t in self._sensors.temperatures.values()},
@@ -265,21 +275,20 @@ class SampleAssembler:
 
         """
         return StreamRates(
-            self._joints.rates(),
+            self.joints.rates(),
             np.array([stream.rate for stream in self._imus]),
             np.array([stream.rate for stream in self._fts]),
         )
 
     def _assemble(self, stamp_ns: int) -> Sample:
         self._samples += 1
-        filters = []
-        for stream in (*self._joints.parts, *self._sensors.streams):
-            stream.advance(stamp_ns)
-            if stream.differentiator is not None:
-                filters.append(stream.differentiator)
-        solve_together(filters, stamp_ns)
-        block, joint_states = self._joints.at(stamp_ns)
-        readings, states = self._sensors.at(stamp_ns)
+        if compiled is None:
+            streams = (*self.joints.parts, *self._sensors.streams)
+            for stream in streams:
+                stream.advance(stamp_ns)
+            solve_together([stream.differentiator for stream in streams], stamp_ns)
+        block, joint_states = self.joints.at(stamp_ns)
+        readings, spins, states = self._sensors.at(stamp_ns)
         n_fts = len(self._fts)
         return Sample(
             stamp_ns,
@@ -288,7 +297,7 @@ class SampleAssembler:
             block[ACCELERATION],
             readings[n_fts:, :3],
             readings[n_fts:, 3:],
-            self._sensors.angular_accelerations(states[n_fts:], readings[n_fts:, :3]),
+            spins,
             readings[:n_fts],
             joint_states,
             states[n_fts:],

@@ -83,9 +83,8 @@ class Backlog:
                 continue
             newest = None
             while waiting and waiting[0][0] <= latest:
-                if newest is not None and not self._assembler.skip(
-                    source.kind, source.index, newest[0]
-                ):
+                stream = source.stream
+                if newest is not None and not (stream is not None and stream.skip(newest[0])):
                     source.handle(newest[1])
                 newest = waiting.popleft()
             if newest is not None:

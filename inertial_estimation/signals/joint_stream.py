@@ -51,8 +51,8 @@ class JointPart(Stream):
         self._filtered = True
         self._smooth = settings.filter.smooth_readings
         sources = settings.joint_states.velocity_source, settings.joint_states.acceleration_source
-        self._derives = [source == 'filter' and len(rows) > 0 for source in sources]
-        differentiator = joint_differentiator(settings, len(rows)) if any(self._derives) else None
+        self._sources = [source == 'filter' and len(rows) > 0 for source in sources]
+        differentiator = joint_differentiator(settings, len(rows)) if any(self._sources) else None
         super().__init__(name, settings.joint_states.max_age, differentiator)
 
     def _filter(self, differentiator: Differentiator) -> None:
@@ -79,17 +79,17 @@ class JointPart(Stream):
             if instant != self._evaluated_ns:
                 self._evaluated_ns = instant
                 self._filtered = self.differentiator.ready
-                self.counts.unfiltered += not self._filtered
+                self.unfiltered += not self._filtered
                 self._derivatives = self.differentiator.evaluate_at(instant)
             if self._smooth:
                 positions = self._derivatives[0]
                 np.copyto(block[POSITION], positions, where=np.isfinite(positions))
-            velocity, acceleration = self._derives
+            velocity, acceleration = self._sources
             if velocity:
                 block[VELOCITY] = self._derivatives[1]
             if acceleration:
                 block[ACCELERATION] = self._derivatives[2]
-        self.counts.used += self._filtered
+        self.used += self._filtered
         self.block = block
 
 
@@ -179,6 +179,8 @@ class JointStreams:
     def at(self, stamp_ns: int) -> tuple[Array, States]:
         """Return the values (4, n_joints) at the instant of the parts, and their states."""
         block, states, parts = self._block.copy(), self._states.copy(), self.parts
+        for part in parts:
+            part.advance(stamp_ns)
         if self._overlap:
             parts.sort(key=lambda part: part.message[0])
         for part in parts:

@@ -160,21 +160,24 @@ class Layout:
         if not 0 <= len(data) - reader.position <= slack:
             raise ValueError('the length does not fit the counts')
         self.size = reader.fixed.rindex(b'\xff') + 1
-        self.mask = int.from_bytes(reader.fixed[: self.size], 'little')
-        self.expected = int.from_bytes(data[: self.size], 'little') & self.mask
+        self.constant, self.fixed = data[: self.size], bytes(reader.fixed[: self.size])
+        """Bytes of texts and counts, and a mask of these."""
+        self.mask = int.from_bytes(self.fixed, 'little')
+        self.expected = int.from_bytes(self.constant, 'little') & self.mask
 
 
 class Decoder:
     """Decodes the messages of one kind of source, a key of `READINGS`."""
 
     def __init__(self, kind: str) -> None:
-        self.type, self._reading = READINGS[kind]
+        self.kind, (self.type, self._reading) = kind, READINGS[kind]
         self._kinds = _kinds(self.type)
-        self._layouts: dict[int, Layout] = {}
+        self.layouts: dict[int, Layout] = {}
+        """Of the last message of each length."""
 
     def decode(self, data: bytes) -> Any:
         """Return the reading of a message, or None if it is not plain little-endian CDR."""
-        layout = self._layouts.get(len(data))
+        layout = self.layouts.get(len(data))
         if (
             layout is None
             or int.from_bytes(data[: layout.size], 'little') & layout.mask != layout.expected
@@ -214,9 +217,9 @@ class Decoder:
             layout = Layout(data, self._kinds)
         except (ValueError, error):
             return None
-        if len(self._layouts) >= MAX_LAYOUTS:
-            self._layouts.clear()
-        self._layouts[len(data)] = layout
+        if len(self.layouts) >= MAX_LAYOUTS:
+            self.layouts.clear()
+        self.layouts[len(data)] = layout
         return layout
 
 

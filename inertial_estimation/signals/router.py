@@ -11,61 +11,40 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import LogError
 from inertial_estimation.sample import Sample
+from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.cdr import END_NS
 from inertial_estimation.signals.messages import Decoder, JointReading
+from inertial_estimation.signals.savitzky_golay import compiled
+from inertial_estimation.signals.stream import MAX_QUEUE
 
 CONTACTS = ('contacts', 'contact_poses')
 """Kinds of sources and topics of reported contacts: points, and poses with their normal."""
 NOTHING = 'both covariances begin with -1: it measures nothing'
 MAX_PROBLEMS = 20
+LACKING = {'accelerometer': 1, 'gyroscope': 2}
+"""Triple that an IMU lacks, by what it measures."""
 
 Deserialize = Callable[[bytes, str], Any]
 """Returns the object of a message, given its bytes and its type; slow, for any encoding."""
-
-
 MAX_SIZE = 1 << 20
 """Of a message: thousands of joints; the names of more would be kept [bytes]."""
-
-
-class Receiver(Protocol):
-    """Takes readings: a `SampleAssembler`, or another in its place."""
-
-    def push_ft(self, index: int, stamp_ns: int, wrench: Array) -> None: ...
-
-    def push_imu(self, index: int, stamp_ns: int, rate: Array, acceleration: Array) -> None: ...
-
-    def push_temperature(self, index: int, stamp_ns: int, celsius: float) -> None: ...
-
-    def push_joints(
-        self, index: int, stamp_ns: int, names: tuple[str, ...],
-        positions: Array, velocities: Array, efforts: Array, /,
-    ) -> Sample | None: ...  # fmt: skip
 
 
 class Source:
     """A topic: decoder of its messages, and problems with them."""
 
     def __init__(
-        self,
-        kind: str,
-        name: str,
-        topic: str,
-        deserialize: Deserialize,
-        *,
-        decoder: str = '',
-        index: int = 0,
-        frames: Collection[str] | None = None,
-        time_offset: float = 0.0,
-        strict: bool = False,
-        now_ns: Callable[[], int] | None = None,
-    ) -> None:
+        self, kind: str, name: str, topic: str, deserialize: Deserialize, *,
+        decoder: str = '', index: int = 0, frames: Collection[str] | None = None,
+        time_offset: float = 0.0, strict: bool = False, now_ns: Callable[[], int] | None = None,
+    ) -> None:  # fmt: skip
         self.kind, self.name, self.topic, self.index = kind, name, topic, index
         self.frames, self.offset_ns = frames, round(1e9 * time_offset)
         self.decoder = Decoder(decoder or kind)
@@ -81,6 +60,44 @@ class Source:
         """Takes a message; set by the `Router`."""
         self.waiting: deque[tuple[int, bytes]] = deque()
         """Stamps and messages of a polled topic that wait for their sample."""
+        self.stream: Any = None
+        """`SensorStream` that takes the readings, where it may do so in compiled code."""
+        self.usual: tuple[Any, ...] | None = None
+        """Layout of the last message for compiled code, which takes others of the same."""
+
+    def hand_over(self, arrived: list[bytes]) -> None:
+        """Handle messages that waited, and empty the list; compiled code takes usual ones."""
+        newest = None
+        if arrived and self.is_skew_due:
+            # The others may have waited for long.
+            self.skew_due, newest = False, arrived.pop()
+        while arrived:
+            usual = self.usual if self.stream is not None else None
+            if usual is None or not compiled.take(self.stream, arrived, *usual):
+                self._handle_one(arrived.pop(0))
+        if newest is not None:
+            self.skew_due = True
+            self._handle_one(newest)
+
+    def _handle_one(self, data: bytes) -> None:
+        """Handle a message; compiled code may take others of its layout."""
+        self.handle(data)
+        layout = self.decoder.layouts.get(len(data))
+        if compiled is None or self.stream is None or layout is None:
+            return
+        self.usual = None
+        if self.frames is None or layout.texts[0] in self.frames:
+            is_imu, lacks = self.kind == 'imu', LACKING.get(self.stream.measures, 0)
+            (_, start), *_ = layout.arrays
+            first, second = (start + 8 * k for k in ((13, 25) if is_imu else (0, 3)))
+            self.usual = (
+                len(data), layout.constant, layout.fixed, first, second, is_imu, lacks, MAX_QUEUE,
+            )  # fmt: skip
+
+    @property
+    def is_skew_due(self) -> bool:
+        """True if the skew of the next message is measured."""
+        return self.skew_due and self._now_ns is not None
 
     def flush(self) -> None:
         """Hand over the messages that wait."""
@@ -109,7 +126,7 @@ class Source:
             expected = ' or '.join(f"'{name}'" for name in sorted(self.frames)[:3])
             self._refuse(f"header.frame_id is '{reading.frame_id}', expected {expected}")
             return None
-        if self.skew_due and self._now_ns is not None:
+        if self._now_ns is not None and self.skew_due:
             # Simulated time is zero until its first message.
             now_ns = self._now_ns()
             if now_ns and reading.stamp_ns > 0:
@@ -139,13 +156,15 @@ class Router:
     def __init__(
         self,
         sources: Iterable[Source],
-        receiver: Receiver,
+        assembler: SampleAssembler,
         on_contact: Callable[[int, str, Array], None],
     ) -> None:
-        self.sources, self._receiver, self._on_contact = tuple(sources), receiver, on_contact
+        self.sources, self._assembler, self._on_contact = tuple(sources), assembler, on_contact
         self.by_topic: dict[str, list[Source]] = {}
         for source in self.sources:
-            source.handle = partial(self._read_and_take, source)
+            handle = self._take_joints if source.kind == 'joints' else self._read_and_take
+            source.handle = partial(handle, source)
+            source.stream = assembler.stream(source.kind, source.index)
             self.by_topic.setdefault(source.topic, []).append(source)
 
     def handle(self, topic: str, data: bytes) -> Sample | None:
@@ -159,25 +178,48 @@ class Router:
         reading = source.read(data)
         return None if reading is None else self.take(source, reading)
 
+    def _take_joints(self, source: Source, data: bytes) -> Sample | None:
+        """Read a joint state in compiled code if it is usual."""
+        if source.usual is not None and not source.is_skew_due:
+            part, *usual = source.usual
+            block = np.empty((4, len(part.joint_rows)))
+            if stamp_ns := compiled.read_joints(data, *usual, block):
+                return self._assembler.push_block(source.index, stamp_ns, part, block)
+        sample, source.usual = self._read_and_take(source, data), None
+        layout = source.decoder.layouts.get(len(data))
+        if compiled is None or layout is None or source.decoder.kind != 'joints':
+            return sample
+        names, sizes = layout.texts[1], [size for size, _ in layout.arrays]
+        own = self._assembler.joints.layout(source.index, names)
+        if own.part is not None and not misfit(len(names), sizes):
+            places = tuple(start if size else -1 for size, start in layout.arrays)
+            columns = np.arange(len(names))[own.columns]
+            source.usual = (
+                own.part, len(data), layout.constant, layout.fixed, len(names), places, columns,
+            )  # fmt: skip
+        return sample
+
     def take(self, source: Source, reading: Any) -> Sample | None:
         """Hand a reading of a source to the assembler."""
         kind, index, stamp_ns = source.kind, source.index, reading.stamp_ns
         if kind == 'joints' and not isinstance(reading, JointReading):
             none = np.empty(0)
-            return self._receiver.push_joints(0, stamp_ns + source.offset_ns, (), none, none, none)
+            return self._assembler.push_joints(
+                0, stamp_ns + source.offset_ns, (), none, none, none
+            )
         if kind == 'joints':
             n, *sizes = [len(values) for values in reading[2:]]
             if problem := misfit(n, sizes):
                 source.note(problem)
-            return self._receiver.push_joints(index, stamp_ns, *reading[2:])
+            return self._assembler.push_joints(index, stamp_ns, *reading[2:])
         if kind == 'ft':
-            self._receiver.push_ft(index, stamp_ns, reading.values)
+            self._assembler.push_ft(index, stamp_ns, reading.values)
         elif kind == 'imu':
             if reading.declares_nothing:
                 source.note(NOTHING)
-            self._receiver.push_imu(index, stamp_ns, *reading[2:4])
+            self._assembler.push_imu(index, stamp_ns, *reading[2:4])
         elif kind == 'temperature':
-            self._receiver.push_temperature(index, stamp_ns, float(reading.values[0]))
+            self._assembler.push_temperature(index, stamp_ns, float(reading.values[0]))
         elif stamp_ns > 0:
             self._on_contact(*reading)
         return None

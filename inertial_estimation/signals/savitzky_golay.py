@@ -10,7 +10,6 @@ acceleration by the shape of the motion is of the fourth power of the window, no
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib import import_module
@@ -22,7 +21,7 @@ from scipy.linalg.lapack import dposv
 from inertial_estimation.arrays import Array, Stamps
 
 try:
-    compiled: Any = import_module('inertial_estimation.signals._window')
+    compiled: Any = import_module('inertial_estimation.signals._streams')
 except ImportError:
     # There was no compiler when the package was installed.
     compiled = None
@@ -63,13 +62,17 @@ class Samples:
     def push(self, stamp_ns: int, values: Array, kept: int) -> None:
         """Add a sample, and keep some before it; values (n_channels,)."""
         if self._end == len(self._stamps):
-            size = max(FIRST_CAPACITY, 4 * kept)
-            stamps, old = self.newest(kept)
-            self._stamps = np.zeros(size, dtype=np.int64)
-            self._values = np.zeros((size, len(values)))
-            self._stamps[:kept], self._values[:kept], self._end = stamps, old, kept
+            self.grow(kept)
         self._stamps[self._end], self._values[self._end] = stamp_ns, values
         self._end += 1
+
+    def grow(self, kept: int) -> None:
+        """Make room behind the last samples."""
+        size = max(FIRST_CAPACITY, 4 * kept)
+        stamps, values = self.newest(kept)
+        self._stamps = np.zeros(size, dtype=np.int64)
+        self._values = np.zeros((size, values.shape[1]))
+        self._stamps[:kept], self._values[:kept], self._end = stamps, values, kept
 
     def newest(self, count: int) -> tuple[Stamps, Array]:
         """Return the last samples, oldest first: stamps (count,) [ns]; values (count, n)."""
@@ -77,7 +80,11 @@ class Samples:
         return self._stamps[last], self._values[last]
 
 
-class SavitzkyGolayFilter:
+FilterFields = object if compiled is None else compiled.FilterFields
+"""Numbers of a filter where compiled code finds them."""
+
+
+class SavitzkyGolayFilter(FilterFields):  # type: ignore[misc, valid-type]
     """
     Savitzky-Golay differentiator of many channels that share their stamps, over a window [s].
 
@@ -87,12 +94,16 @@ class SavitzkyGolayFilter:
     def __init__(self, n_channels: int, window: float, order: int = CUBIC) -> None:
         self.n_channels, self._order = n_channels, order
         self._window_ns = round(1e9 * window)
+        self._least = order + 1 + SPARE_SAMPLES
+        self._min_span_ns, self._max_gap_ns = MIN_FILL * self._window_ns, MAX_GAP * self._window_ns
+        self._tolerance = REGULAR_TOLERANCE
         self._samples = Samples(n_channels)
         self.reset()
 
     def reset(self) -> None:
         """Forget every sample."""
-        self._stamps: deque[int] = deque()
+        self._count = 0
+        """Samples in the window."""
         self._before_gap_ns = self._instant = -1
         self._weights = np.empty((3, 0))
         self._interval = self._run = 0
@@ -101,25 +112,28 @@ class SavitzkyGolayFilter:
 
     def append(self, stamp_ns: int, values: Array) -> None:
         """Take one sample; values (n_channels,)."""
-        stamps = self._stamps
-        if stamps:
-            interval = stamp_ns - stamps[-1]
-            if interval > MAX_GAP * self._window_ns:
-                self._before_gap_ns = stamps[-1]
-            if abs(interval - self._interval) <= REGULAR_TOLERANCE * self._interval:
+        if compiled is not None and values.flags.c_contiguous:
+            compiled.append(self, stamp_ns, values)
+            return
+        if self._count:
+            last_ns = int(self._stamps[-1])
+            interval = stamp_ns - last_ns
+            if interval > self._max_gap_ns:
+                self._before_gap_ns = last_ns
+            if abs(interval - self._interval) <= self._tolerance * self._interval:
                 self._run += 1
             else:
                 self._interval, self._run = interval, 1
-        stamps.append(stamp_ns)
-        while stamps[0] < stamp_ns - self._window_ns:
-            stamps.popleft()
-        self._samples.push(stamp_ns, values, len(stamps) - 1)
+        self._samples.push(stamp_ns, values, self._count)
+        self._count += 1
+        self._count -= int(np.searchsorted(self._stamps, stamp_ns - self._window_ns))
         self._instant = -1
-        self.ready = (
-            len(stamps) > self._order + SPARE_SAMPLES
-            and stamp_ns - stamps[0] >= MIN_FILL * self._window_ns
-            and not self._has_gap
-        )
+        span = stamp_ns - int(self._stamps[0])
+        self.ready = self._count >= self._least and span >= self._min_span_ns and not self._has_gap
+
+    @property
+    def _stamps(self) -> Stamps:
+        return self._samples.newest(self._count)[0]
 
     @property
     def lack(self) -> str:
@@ -129,27 +143,24 @@ class SavitzkyGolayFilter:
         window = 1e-9 * self._window_ns
         gap = ' without a gap' if self._has_gap else ''
         return (
-            f'{len(self._stamps)} samples in a window of {window:g} s, a fit needs '
-            f'{self._order + 1 + SPARE_SAMPLES} that span {MIN_FILL * window:.3g} s{gap}'
+            f'{self._count} samples in a window of {window:g} s, a fit needs '
+            f'{self._least} that span {MIN_FILL * window:.3g} s{gap}'
         )
 
     @property
     def _has_gap(self) -> bool:
-        return bool(self._stamps) and self._stamps[0] <= self._before_gap_ns
+        return self._count > 0 and bool(self._stamps[0] <= self._before_gap_ns)
 
     def evaluate_at(self, stamp_ns: int) -> Array:
         """Return value and derivatives, (3, n_channels); NaN: the instant is not in the window."""
-        stamps, count = self._stamps, len(self._stamps)
-        if not self.ready or stamp_ns < stamps[0]:
-            return np.full((3, self.n_channels), np.nan)
         if compiled is not None:
-            found, lag = np.empty((3, self.n_channels)), max(stamps[-1] - stamp_ns, 0)
-            how = self._run >= count - 1, lag, 0.5 * self._window_ns, self._order
-            compiled.evaluate(*self._samples.newest(count), *how, found)
-            return found
-        solve_together((self,), stamp_ns)
-        polynomial: Array = self._weights @ self._samples.newest(count)[1]
-        return polynomial
+            found = np.empty((3, self.n_channels))
+            if compiled.evaluate(self, stamp_ns, found):
+                return found
+        elif self.ready and stamp_ns >= self._stamps[0]:
+            solve_together((self,), stamp_ns)
+            return np.asarray(self._weights @ self._samples.newest(self._count)[1])
+        return np.full((3, self.n_channels), np.nan)
 
 
 def solve_together(filters: Iterable[object], stamp_ns: int) -> None:
@@ -164,15 +175,16 @@ def solve_together(filters: Iterable[object], stamp_ns: int) -> None:
     for one in [each for each in filters if isinstance(each, SavitzkyGolayFilter)]:
         if not one.ready or stamp_ns < one._stamps[0]:
             continue
-        instant = min(stamp_ns, one._stamps[-1])
+        first, last, count = int(one._stamps[0]), int(one._stamps[-1]), one._count
+        instant = min(stamp_ns, last)
         if instant == one._instant:
             continue
-        one._instant, count = instant, len(one._stamps)
+        one._instant = instant
         if one._run >= count - 1:
-            span, lag = one._stamps[-1] - one._stamps[0], one._stamps[-1] - instant
+            span, lag = last - first, last - instant
             one._weights = _regular_weights(count, span, lag, one._window_ns, one._order)
         else:
-            alike.setdefault(one._samples.newest(count)[0].tobytes(), []).append(one)
+            alike.setdefault(one._stamps.tobytes(), []).append(one)
     if alike:
         windows = [np.frombuffer(stamps, np.int64) for stamps in alike]
         found = _weights(windows, stamp_ns, one._window_ns, one._order)

@@ -20,6 +20,7 @@ from inertial_estimation.signals.derivatives import (
     gyroscope_differentiator,
     smoother,
 )
+from inertial_estimation.signals.savitzky_golay import compiled
 from inertial_estimation.signals.stream import (
     FRESH,
     FROZEN,
@@ -35,6 +36,8 @@ States = NDArray[np.uint8]
 
 READING_BYTES = 6 * 8
 NO_READING = np.full(6, np.nan).tobytes()
+OTHER = 255
+"""State of a reading that compiled code leaves to Python."""
 SEEN = 4
 """Readings at least in the time after which a value counts as frozen."""
 MAX_TEMPERATURE_AGE = 60.0
@@ -88,7 +91,7 @@ class SensorStream(Stream):
             raise ShapeError(self.name, (6,), (len(data) // 8,))
         stamp = stamp_ns + self._offset_ns
         if stamp_ns <= 0:
-            self.counts.refused += 1
+            self.refused += 1
             return
         if stamp <= self.last_ns:
             if stamp < self.last_ns:
@@ -98,7 +101,7 @@ class SensorStream(Stream):
         if self._range is not None and (np.abs(np.frombuffer(data)) >= self._range).any():
             data = NO_READING
         if data == self._value:
-            self.counts.repeated += 1
+            self.repeated += 1
             self._repeated_ns = self._repeated_ns or stamp
         else:
             self._close_interval()
@@ -137,7 +140,7 @@ class SensorStream(Stream):
                 frozen |= self.fed[0] - self.fed[2] >= limit
             if frozen and self._is_usable(self.data):
                 return FROZEN
-        self.counts.used += 1
+        self.used += 1
         if self._held and stamp_ns != own_ns:
             following = np.frombuffer(self._held[0][1])
             found = self.interpolated(stamp_ns, np.frombuffer(self.data), following)
@@ -150,14 +153,14 @@ class SensorStream(Stream):
         if filter_ is None or (stamp_ns == self._evaluated_ns and not self._smooth):
             return FRESH
         self._evaluated_ns = stamp_ns
-        self.counts.unfiltered += not filter_.ready
+        self.unfiltered += not filter_.ready
         values = filter_.evaluate_at(stamp_ns)
         if self._derives:
             self.angular_acceleration = values[1, :3]
         if self._smooth and self._is_usable(self.data):
             self.data = values[0].tobytes()
             if not self._is_usable(self.data):
-                self.counts.used -= 1
+                self.used -= 1
                 return WARMING
         return FRESH
 
@@ -206,9 +209,9 @@ class TemperatureStream(Stream):
             return nan
         celsius: float = self.message[1]
         if not isfinite(celsius):
-            self.counts.invalid += 1
+            self.invalid += 1
             return nan
-        self.counts.used += 1
+        self.used += 1
         return celsius
 
 
@@ -229,40 +232,48 @@ class SensorStreams:
         }
         self.streams = (*self.fts, *self.imus)
 
-    def at(self, stamp_ns: int) -> tuple[Array, States]:
-        """Return the readings at their instant (n_fts + n_imus, 6), and their states."""
-        codes = [stream.select(stamp_ns) for stream in self.streams]
-        chunks = [s.data if code == FRESH else NO_READING for s, code in zip(self.streams, codes)]
-        readings = np.frombuffer(bytearray().join(chunks)).reshape(-1, 6)
-        if any(codes) or not all_finite(readings):
-            finite = np.logical_and.reduce(np.isfinite(readings), axis=1)
-            for k, stream in enumerate(self.streams):
-                if codes[k] == FRESH and not finite[k]:
-                    codes[k] = stream.judge(readings[k])
-                    if codes[k] == INVALID:
-                        readings[k] = np.nan
-                        stream.counts.used -= 1
-                        stream.counts.invalid += 1
-        return readings, np.frombuffer(bytearray(codes), dtype=np.uint8)
-
-    def angular_accelerations(self, states: States, rates: Array) -> Array:
+    def at(self, stamp_ns: int) -> tuple[Array, Array, States]:
         """
-        Return the angular acceleration of each IMU in its axes; mark those that warm up.
+        Return the measurements at an instant; compiled code reads what is usual at once.
 
-        states (n_imus,); rates (n_imus, 3) [rad/s]; returns (n_imus, 3) [rad/s^2].
+        Returns readings (n_fts + n_imus, 6), the angular acceleration of each IMU in its axes
+        (n_imus, 3) [rad/s^2], and the state of each sensor.
         """
-        accelerations = np.empty((len(self.imus), 3))
-        for k, (imu, state) in enumerate(zip(self.imus, states.tolist())):
-            used = state in (FRESH, PARTIAL)
-            accelerations[k] = imu.angular_acceleration if used else np.nan
-        if not (all_finite(accelerations) and all_finite(rates)):
-            known = np.logical_and.reduce(np.isfinite(accelerations), axis=1)
-            turns = np.logical_and.reduce(np.isfinite(rates), axis=1)
-            accelerations[~(known & turns)] = np.nan
-            for k in np.flatnonzero(~known & turns & np.isin(states, (FRESH, PARTIAL))).tolist():
-                states[k] = WARMING
-                self.imus[k].counts.used -= 1
-        return accelerations
+        n, n_fts = len(self.streams), len(self.fts)
+        readings, spins, codes = np.empty((n, 6)), np.empty((n - n_fts, 3)), bytearray([OTHER] * n)
+        given = self.streams, stamp_ns, readings, spins, codes
+        if compiled is None or not compiled.collect(*given):
+            for k in [k for k, code in enumerate(codes) if code == OTHER]:
+                stream = self.streams[k]
+                stream.advance(stamp_ns)
+                codes[k] = stream.select(stamp_ns)
+                readings[k] = np.frombuffer(stream.data if codes[k] == FRESH else NO_READING)
+                if k >= n_fts:
+                    spins[k - n_fts] = stream.angular_acceleration
+        states = np.frombuffer(codes, dtype=np.uint8)
+        if any(codes) or not (all_finite(readings) and all_finite(spins)):
+            self._judge(readings, spins, states)
+        return readings, spins, states
+
+    def _judge(self, readings: Array, spins: Array, states: States) -> None:
+        """Find the states of readings that are not whole."""
+        finite = np.logical_and.reduce(np.isfinite(readings), axis=1)
+        for k, stream in enumerate(self.streams):
+            if states[k] == FRESH and not finite[k]:
+                states[k] = stream.judge(readings[k])
+                if states[k] == INVALID:
+                    readings[k] = np.nan
+                    stream.used -= 1
+                    stream.invalid += 1
+        n_fts = len(self.fts)
+        turns = np.logical_and.reduce(np.isfinite(readings[n_fts:, :3]), axis=1)
+        for k, imu in enumerate(self.imus):
+            used = states[n_fts + k] in (FRESH, PARTIAL) and turns[k]
+            if used and not all_finite(spins[k]):
+                states[n_fts + k] = WARMING
+                imu.used -= 1
+            if not used or states[n_fts + k] == WARMING:
+                spins[k] = np.nan
 
     def temperatures_at(self, stamp_ns: int) -> Array | None:
         """Return the temperature of each FT sensor, NaN where unknown; None: none is measured."""

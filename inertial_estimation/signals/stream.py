@@ -11,7 +11,6 @@ values are those of the newest message that is not later than the instant of the
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
 from math import nan
 from typing import Any
 
@@ -20,14 +19,17 @@ import numpy as np
 from inertial_estimation.arrays import Array
 from inertial_estimation.sample import SensorState
 from inertial_estimation.signals.derivatives import Differentiator
+from inertial_estimation.signals.savitzky_golay import compiled
 from inertial_estimation.signals.stream_statistics import StreamStatistics
 
 MAX_QUEUE = 1024
 """Messages that wait for a joint state; enough for one second at 1 kHz."""
+StreamFields = object if compiled is None else compiled.StreamFields
+"""Numbers of a stream where compiled code finds them."""
 FRESH, ASSUMED, ABSENT, STALE, FROZEN, INVALID, WARMING, PARTIAL = map(int, SensorState)
 
 
-class Stream:
+class Stream(StreamFields):  # type: ignore[misc, valid-type]
     """Messages of one publisher in the order of their stamps; tuples that begin with the stamp."""
 
     def __init__(
@@ -35,7 +37,9 @@ class Stream:
     ) -> None:
         self.name, self.differentiator = name, differentiator
         self.set_max_age(max_age)
-        self.counts = StreamStatistics()
+        # Fields of `StreamStatistics`.
+        self.received = self.used = self.refused = self.dropped = 0
+        self.repeated = self.invalid = self.restarts = self.unfiltered = 0
         self._longest_gap_ns = 0
         self._age_ns: float = nan
         self._queue: deque[Any] = deque(maxlen=MAX_QUEUE)
@@ -62,9 +66,9 @@ class Stream:
     def goes_back(self, stamp_ns: int) -> bool:
         """Restart with a stamp that is earlier than the last, or refuse it."""
         if stamp_ns <= 0 or stamp_ns == self.last_ns:
-            self.counts.refused += 1
+            self.refused += 1
             return False
-        self.counts.restarts += 1
+        self.restarts += 1
         self.restart()
         return True
 
@@ -75,11 +79,11 @@ class Stream:
         elif stamp_ns - self.last_ns > self._longest_gap_ns:
             self._longest_gap_ns = stamp_ns - self.last_ns
         self.last_ns = stamp_ns
-        self.counts.received += 1
+        self.received += 1
         self._counted += 1
         if message is not None:
             if len(self._queue) == MAX_QUEUE:
-                self.counts.dropped += 1
+                self.dropped += 1
             self._queue.append(message)
 
     def feed(self, stamp_ns: int) -> None:
@@ -123,8 +127,9 @@ class Stream:
 
     def statistics(self) -> StreamStatistics:
         """Return the counters as they are now."""
-        return replace(
-            self.counts,
+        return StreamStatistics(
+            *(self.received, self.used, self.refused, self.dropped),
+            *(self.repeated, self.invalid, self.restarts, self.unfiltered),
             last_stamp_ns=self.last_ns,
             longest_gap=1e-9 * self._longest_gap_ns,
             age=1e-9 * self._age_ns,

@@ -20,9 +20,9 @@ import pinocchio as pin
 
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import ModelError
+from inertial_estimation.estimation.contact_limits import NEARLY
 from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.plan import Plan
-from inertial_estimation.estimation.step import NEARLY
 from inertial_estimation.model.spatial import cross_matrix
 from inertial_estimation.uncertainty.motion_noise import MotionDerivatives, ParameterNoise
 from inertial_estimation.uncertainty.shares import Placement, Shares, Sharing

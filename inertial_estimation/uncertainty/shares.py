@@ -17,9 +17,13 @@ from typing import NamedTuple
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices
-from inertial_estimation.estimation.contact_limits import FREEDOM, ContactLimits, holding
+from inertial_estimation.estimation.contact_limits import (
+    FREEDOM,
+    ContactLimits,
+    holding,
+    split_wrench,
+)
 from inertial_estimation.estimation.plan import Plan, Split
-from inertial_estimation.estimation.step import split_wrench
 
 
 class Problem(NamedTuple):
@@ -43,7 +47,7 @@ def solve(
     problem: Problem, rank_tolerance: float, limits: ContactLimits
 ) -> tuple[Array, Array, Array, tuple[Array, ...]]:
     """
-    Solve as `step.split_wrench` does, within the limits, and differentiate.
+    Solve as `contact_limits.split_wrench` does, within the limits, and differentiate.
 
     Returns unknowns (n, n_unknowns); their derivative by the positions (n, n_unknowns, n_joints);
     the inverse in ``unknowns = inverse @ total`` (n, n_unknowns, 6); undetermined combinations of

@@ -46,7 +46,7 @@ from inertial_estimation.estimation.reading_checks import PERIOD_NS as WINDOW_PE
 from inertial_estimation.findings import Level, finding
 from inertial_estimation.outputs import topics
 from inertial_estimation.outputs.diagnostics import Status
-from inertial_estimation.ros import estimator_node, late_outputs
+from inertial_estimation.ros import estimator_node, late_outputs, subscriptions
 from inertial_estimation.signals.messages import Decoder
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import stream_noise
@@ -394,9 +394,7 @@ def deviations_of(library, contacts=None):
     return Uncertainty(library.estimator, noise.model).of(sample, contacts)
 
 
-@pytest.mark.parametrize('has_events', [True, False])
-def test_results_equal_the_library(bench, rng, monkeypatch, has_events):
-    monkeypatch.setattr(estimator_node, 'EventsExecutor', has_events or None)
+def test_results_equal_the_library(bench, rng):
     offset = {'ft.arm_sensor.offset': [1.0, -2.0, 3.0, 0.1, 0.2, -0.3]}
     given = at_rate(100.0, contacts=['sole', 'hand', 'root'], **INSIDE, **offset)
     robot = bench(**given | {'outputs.wrench_rate': 50.0})
@@ -446,11 +444,7 @@ def test_results_equal_the_library(bench, rng, monkeypatch, has_events):
         assert STAMPS[-2] not in map(stamp_of, heard[topic])
 
 
-@pytest.mark.parametrize('has_events', [True, False])
-def test_a_node_that_is_behind_estimates_the_newest_and_filters_the_rest(
-    bench, rng, monkeypatch, has_events
-):
-    monkeypatch.setattr(estimator_node, 'EventsExecutor', has_events or None)
+def test_a_node_that_is_behind_estimates_the_newest_and_filters_the_rest(bench, rng, monkeypatch):
     robot = bench()
     robot.listen_to_diagnostics()
     sent = send(robot, STAMPS[:4], rng)
@@ -474,11 +468,15 @@ def test_a_node_that_is_behind_estimates_the_newest_and_filters_the_rest(
     assert int(figure(status, 'missed cycles, total')) == len(STAMPS) - 5
     assert status.level == DiagnosticStatus.WARN
     assert float(figure(status, 'age p50 [us]')) > float(figure(status, 'cycle time p50 [us]'))
-    # A stall of a few milliseconds costs no estimate.
-    soon = [STAMPS[-1] + k * PERIOD_NS // 10 for k in range(1, 5)]
-    send_at_once(soon)
-    robot.wait_for_stamp(wrenches, soon[-1])
-    assert list(map(stamp_of, wrenches))[-4:] == soon
+    # A stall costs no estimate, unless the node has been behind for long.
+    last = STAMPS[-1]
+    for recovery, count in ((60.0, 15), (0.0, 1)):
+        monkeypatch.setattr(subscriptions, 'RECOVERY', recovery)
+        soon = [last + k * PERIOD_NS // 10 for k in range(1, 16)]
+        before, last = len(wrenches), soon[-1]
+        send_at_once(soon)
+        robot.wait_for_stamp(wrenches, last)
+        assert list(map(stamp_of, wrenches))[before:] == soon[-count:]
 
 
 def test_reported_contacts_replace_defaults_of_their_submodel(bench, rng):

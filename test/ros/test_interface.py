@@ -24,9 +24,9 @@ from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.findings import Level, finding
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.background import Diagnostics
+from inertial_estimation.ros.configured_node import READ_AT_START
 from inertial_estimation.ros.estimator_node import EstimatorNode
 from inertial_estimation.ros.identifier_node import IdentifierNode
-from inertial_estimation.ros.parameters import READ_AT_START
 
 CONFIG = Path(__file__).parents[2] / 'config'
 LISTS = {'ft': 'ft_sensors', 'imu': 'imus', 'contact': 'contacts'}
