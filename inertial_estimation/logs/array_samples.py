@@ -32,7 +32,7 @@ from inertial_estimation.signals.joint_stream import (
     JointPart,
     JointStreams,
 )
-from inertial_estimation.signals.message_blocks import Block, read_blocks
+from inertial_estimation.signals.message_blocks import Block, Messages, read_blocks
 from inertial_estimation.signals.router import CONTACTS, NOTHING, Source, misfit
 from inertial_estimation.signals.sensor_stream import MAX_INTERVALS
 from inertial_estimation.signals.stream_statistics import (
@@ -44,6 +44,8 @@ from inertial_estimation.signals.stream_statistics import (
 
 HELD_NS = 1_000_000_000
 """For which readings wait for others with earlier stamps [ns]."""
+
+NO_MESSAGES = Messages.of([]), np.zeros(0, dtype=np.intp)
 
 States = NDArray[np.uint8]
 ABSENT = {'accelerometer': slice(3), 'gyroscope': slice(3, 6)}
@@ -87,18 +89,18 @@ class ArraySamples:
         self._late = {source.name: [0, 0] for source in sources[:-1]}
         self._origins: list[tuple[int, int]] = []
 
-    def add(self, messages: Mapping[str, tuple[list[bytes], list[int]]]) -> None:
+    def add(self, messages: Mapping[str, tuple[Messages, Indices]]) -> None:
         """Take a piece of a log: messages of each topic, and their places in the log."""
         found: list[tuple[Source, Stamps, Indices]] = []
         for source in self._sources:
-            data, places = messages.get(source.topic, ([], []))
+            data, order = messages.get(source.topic, NO_MESSAGES)
             if (blocks := read_blocks(source, data)) is None:
                 raise Irregular
-            order, stamps = np.array(places, dtype=np.intp), np.zeros(len(data), dtype=np.int64)
+            stamps = np.zeros(len(order), dtype=np.int64)
             for block in blocks:
                 stamps[block.rows] = block.stamps + source.offset_ns
                 self._keep(source, block, stamps[block.rows], order[block.rows])
-            if source.kind == 'ft' and len(data):
+            if source.kind == 'ft' and len(order):
                 first = int(stamps.min())
                 self._origins.append((first, first - source.offset_ns))
             found.append((source, stamps, order))

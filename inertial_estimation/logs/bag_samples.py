@@ -80,7 +80,7 @@ class Bag(NamedTuple):
         read, total = 0, sum(topics.values())
         for piece in self.reader.pieces(topics):
             streams.add(piece)
-            read += sum(len(data) for data, _ in piece.values())
+            read += sum(len(places) for _, places in piece.values())
             self.progress('reading', read / max(total, 1))
             if until_ns := streams.due(seconds):
                 yield self._finished(streams.log(until_ns), router)
