@@ -15,7 +15,6 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.fault_hypotheses import Fault
-from inertial_estimation.estimation.reading_checks import find_impossible
 from inertial_estimation.findings import Finding, few, finding, limit_of
 from inertial_estimation.logs.results import Replay
 from inertial_estimation.logs.sensor_agreement import (
@@ -99,7 +98,6 @@ class Summary:
         self._n_samples, self._judged, self._periods = 0, 0, list[float]()
         self._lacking: dict[tuple[str, str], list[int]] = {}
         """Of joints and sensors after the start: samples, those without value, first state."""
-        self._impossible: dict[tuple[str, str], Finding] = {}
         self._momentum = MomentumRecords(robot, settings)
         self._lack = ''
         """Reason that standard deviations are unknown."""
@@ -146,8 +144,6 @@ class Summary:
                 lacking = own[UNUSABLE[own]]
                 counts[2] = counts[2] or int(max(lacking[:1], default=0))
                 counts[:2] = counts[0] + len(own), counts[1] + len(lacking)
-        for one in find_impossible(self._robot, samples):
-            self._impossible.setdefault((one.subject, one.code), one)
         self._momentum.add(part)
         self._situations.update({one[:3]: len(one.rows) for one in find_situations(part)})
 
@@ -302,12 +298,11 @@ class Summary:
         return None
 
     def findings(self) -> Iterator[Finding]:
-        """Yield joints and sensors without values after the start, and impossible readings."""
+        """Yield joints and sensors without values after the start."""
         for (_, name), (n, lacking, state) in self._lacking.items():
             if lacking:
                 what = f'reading ({SensorState(state).name.lower()})'
                 yield finding('missing', name, what=what, share=lacking / n)
-        yield from self._impossible.values()
 
 
 def _streams(
