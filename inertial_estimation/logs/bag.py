@@ -92,8 +92,10 @@ class BagReader(AbstractContextManager['BagReader']):
 
     def messages(self, topics: Iterable[str]) -> Iterator[BagMessage]:
         """Yield the messages of some topics in the order of their recording."""
-        for connection, recorded_ns, data in self._raw(topics):
-            yield BagMessage(connection.topic, recorded_ns, bytes(data))
+        wanted = set(topics)
+        if connections := [one for one in self._reader.connections if one.topic in wanted]:
+            for one, recorded_ns, data in self._checked([self._reader.messages(connections)]):
+                yield BagMessage(one.topic, recorded_ns, bytes(data))
 
     def pieces(self, topics: Iterable[str]) -> Iterator[dict[str, tuple[Messages, Indices]]]:
         """Yield messages by topic, with their places in the order of recording, in pieces."""
@@ -109,10 +111,10 @@ class BagReader(AbstractContextManager['BagReader']):
     def _listed(self, topics: Sequence[str]) -> Iterator[Heads]:
         """Yield pieces of any bag."""
         numbers = {topic: k for k, topic in enumerate(topics)}
-        messages = self._raw(topics)
+        messages = self.messages(topics)
         while piece := list(islice(messages, PIECE)):
-            data, starts, sizes = Messages.of([data for _, _, data in piece])
-            found = [(recorded_ns, numbers[one.topic]) for one, recorded_ns, _ in piece]
+            data, starts, sizes = Messages.of([one.data for one in piece])
+            found = [(one.recorded_ns, numbers[one.topic]) for one in piece]
             yield data, np.column_stack([np.array(found), starts, sizes])
 
     def _indexed(self, topics: Sequence[str]) -> Iterator[Heads] | None:
@@ -135,11 +137,6 @@ class BagReader(AbstractContextManager['BagReader']):
             # Another storage, or version of rosbags.
             return None
         return self._checked(_due(file, topics) for file in files)
-
-    def _raw(self, topics: Iterable[str]) -> Iterator[tuple[Connection, int, bytes]]:
-        wanted = set(topics)
-        connections = [c for c in self._reader.connections if c.topic in wanted]
-        return self._checked([self._reader.messages(connections)] if connections else [])
 
     def _checked(self, parts: Iterable[Iterable[T]]) -> Iterator[T]:
         """Yield all of some parts; raise if one of them is damaged."""
