@@ -223,6 +223,16 @@ def test_written_bag_holds_what_the_node_publishes(tmp_path, robot, bag):
     np.testing.assert_array_equal(written, wanted[:, [0, 5]])
 
 
+def test_interrupted_replay_leaves_no_bag(tmp_path, robot, settings, bag):
+    def interrupt(stage, done):
+        if stage == 'writing':
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        replay(robot, bag, settings, out=tmp_path / 'out', progress=interrupt)
+    assert not (tmp_path / 'out').exists()
+
+
 def test_bag_that_does_not_fit_is_refused(tmp_path, robot, settings, bag):
     for name, value, error in (
         ('ft.leg_sensor.topic', 'ft/legs', NameNotFound),

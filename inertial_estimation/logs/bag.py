@@ -208,6 +208,8 @@ class BagWriter(AbstractContextManager['BagWriter']):
         from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
 
         self.path = Path(path)
+        # An interruption of what takes long must not leave a bag.
+        self._store = standard_types()
         try:
             self._writer = Writer(
                 self.path, version=BAG_VERSION, storage_plugin=StoragePlugin.MCAP
@@ -215,7 +217,6 @@ class BagWriter(AbstractContextManager['BagWriter']):
             self._writer.open()
         except (WriterError, OSError) as error:
             raise LogError(f"bag '{self.path}' cannot be written: {error}") from error
-        self._store = standard_types()
         self._connections: dict[str, Connection] = {}
 
     def __exit__(self, *error: object) -> None:

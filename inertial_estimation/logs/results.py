@@ -217,9 +217,11 @@ class ResultBag(AbstractContextManager['ResultBag']):
 
     def __exit__(self, kind: object, *error: object) -> None:
         """Finish the bag; of an error nothing stays."""
-        self._bag.__exit__()
-        if kind is not None:
-            rmtree(self._path)
+        try:
+            self._bag.__exit__()
+        finally:
+            if kind is not None:
+                rmtree(self._path)
 
     def add(self, replay: Replay, progress: Progress = no_progress) -> None:
         """Write the results of a piece."""
