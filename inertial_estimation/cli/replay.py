@@ -36,7 +36,10 @@ Record = dict[str, Any]
 
 WRONG_OFFSETS = {'weight', 'sensor_residual', 'offset_drift'}
 """Findings that FT offsets of another log cause."""
-REMEDY = '--offsets-from model --offset-range FROM TO computes the FT offsets'
+REMEDY = (
+    'FT offsets while one contact carries the robot: --offsets-from model\n'
+    '--offset-range FROM TO; while several do: calibrate offsets --support A B'
+)
 CONTACTS: Columns = {
     'contact': lambda one: one.get('contact') or f'none: {one["submodel"]}',
     'samples': 'n_samples',

@@ -44,6 +44,7 @@ UNUSABLE = np.isin(
     [SensorState.ABSENT, SensorState.STALE, SensorState.INVALID, SensorState.PARTIAL],
 )
 """By state."""
+REASONS = {SensorState.PARTIAL: 'accelerometer or gyroscope alone'}
 STARTUP = 2.0
 """Streams that come later than this after the first sample are missing [s]."""
 
@@ -301,7 +302,8 @@ class Summary:
         """Yield joints and sensors without values after the start."""
         for (_, name), (n, lacking, state) in self._lacking.items():
             if lacking:
-                what = f'reading ({SensorState(state).name.lower()})'
+                reason = SensorState(state)
+                what = f'reading ({REASONS.get(reason, reason.name.lower())})'
                 yield finding('missing', name, what=what, share=lacking / n)
 
 
