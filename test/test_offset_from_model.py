@@ -28,6 +28,7 @@ from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.residual_statistics import deviations_of_means
 from inertial_estimation.calibration.tare import MAX_SAMPLES, TareRecorder
+from inertial_estimation.cli.calibrate_log import in_hindsight, predict_wrenches
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, OffsetsNotUnique
 from inertial_estimation.estimation.contacts import Contact
@@ -37,9 +38,7 @@ from inertial_estimation.logs.log import Log
 from inertial_estimation.logs.offsets import (
     OffsetRequest,
     compute_offsets,
-    in_hindsight,
     offset_from_torques,
-    predict_wrenches,
 )
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot

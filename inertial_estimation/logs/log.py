@@ -247,9 +247,3 @@ class Log:
 def spread(n: int, most: int) -> Indices:
     """Return at most a number of the rows of n, evenly spread."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
-
-
-def changing(values: Array) -> Mask:
-    """Return the columns of values (n, m) that change: the others are not measured."""
-    low, high = (f.reduce(values, axis=0, initial=np.nan) for f in (np.fmin, np.fmax))
-    return np.asarray(high > low)

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Constant FT offsets of a replay, and predicted FT readings, from a part of a log.
+Constant FT offsets of a replay, from a part of a log.
 
 ``model``: with one contact, the model predicts what the sensors read [T section 4.7].
 ``torques``: estimated torques fit those that the robot reported; what they do not determine is
@@ -19,13 +19,11 @@ from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.residual_statistics import SCALE
-from inertial_estimation.calibration.sensor_fits import PredictedWrenches
-from inertial_estimation.calibration.support_loads import support_loads
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, ConfigError, LogError
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, finding
-from inertial_estimation.logs.log import Log, Progress, TimeRange, changing, no_progress
+from inertial_estimation.logs.log import Log, Progress, TimeRange, no_progress
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -117,7 +115,8 @@ def compute_offsets(
         offsets, (assumed, kept) = offset_from_torques(
             bare.apply(samples.ft_readings, samples.ft_temperatures),
             *_torque_map(build_estimator(settings, robot, identity), samples, progress),
-            np.where(changing(reference), reference, np.nan),
+            # Efforts that do not change are not measured.
+            np.where(np.fmax.reduce(reference) > np.fmin.reduce(reference), reference, np.nan),
             offsets,
             (assumed, kept),
         )
@@ -181,33 +180,3 @@ def _torque_map(
         readings[:, k, axis] = 0.0
         progress('offsets from torques', done / readings[0].size)
     return values, slopes
-
-
-def in_hindsight(settings: EstimatorSettings) -> EstimatorSettings:
-    """Return settings that filter readings and motion alike, without delay."""
-    used = settings.filter
-    if used.kind == 'kalman':
-        return settings
-    whole = replace(used, kind='savitzky_golay', delay=0.5 * used.window, smooth_readings=True)
-    return replace(settings, filter=whole)
-
-
-def predict_wrenches(
-    recording: Log, robot: Robot, settings: EstimatorSettings, support: str = ''
-) -> PredictedWrenches:
-    """Predict FT readings from motion and inertial parameters; support: default the fixed link."""
-    part = recording.thinned(MAX_SAMPLES)
-    samples = part.without_frozen()
-    noise = np.array([settings.ft_of(one.name).noise for one in robot.ft_sensors]).reshape(-1, 6)
-    if settings.filter.smooth_readings and len(recording.times) > 1:
-        count = settings.filter.window / float(np.median(np.diff(recording.times)))
-        # Variance of the middle of a cubic polynomial over many samples, times their number.
-        noise = noise * min(1.0, np.sqrt(9.0 / 4.0 / count))
-    support = support or settings.fixed_link
-    loads = support_loads(build_estimator(settings, robot), samples, [support])
-    if not np.isfinite(samples.ft_readings - loads.readings).all(axis=2).any():
-        recording.require_derivatives()
-    return PredictedWrenches(
-        samples, part.times, loads.readings, loads.assumed, loads.sides, support, noise,
-        settings.frozen_after > 0.0,
-    )  # fmt: skip
