@@ -36,10 +36,7 @@ Record = dict[str, Any]
 
 WRONG_OFFSETS = {'weight', 'sensor_residual', 'offset_drift'}
 """Findings that FT offsets of another log cause."""
-REMEDY = (
-    'FT offsets while one contact carries the robot: --offsets-from model\n'
-    '--offset-range FROM TO; while several do: calibrate offsets --support A B'
-)
+REMEDY = '--offsets-from model --offset-range FROM TO; on two feet calibrate offsets'
 CONTACTS: Columns = {
     'contact': lambda one: one.get('contact') or f'none: {one["submodel"]}',
     'samples': 'n_samples',
