@@ -17,7 +17,6 @@ import numpy as np
 from inertial_estimation.arrays import Array, Indices, Stamps
 from inertial_estimation.config import EstimatorSettings, FtSettings, ImuSettings
 from inertial_estimation.estimation.contact_stream import ContactStream
-from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.logs.log import Log, Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -296,11 +295,8 @@ class ArraySamples:
         self, parts: Sequence[tuple[JointPart, BatchStream]]
     ) -> tuple[Array, States, dict[str, StreamStatistics]]:
         """Return the values of all joints (4, n, n_joints), their states, and the counters."""
-        n, given, filter_ = (
-            len(parts[0][1].newest),
-            self._settings.joint_states,
-            self._settings.filter,
-        )
+        given, filter_ = self._settings.joint_states, self._settings.filter
+        n = len(parts[0][1].newest)
         statistics: dict[str, StreamStatistics] = {}
         block: Array = np.repeat(self._assumed[0][:, None], n, axis=1)
         states: States = np.repeat(self._assumed[1][None], n, axis=0)
@@ -413,18 +409,10 @@ class ArraySamples:
             present.append(stream.at(instant))
         if is_last:
             self._touch(np.inf)
-        return touches_of(present, stream)
+        return Touches.of(present, stream)
 
     def _touch(self, until_ns: float) -> None:
         """Take the contacts up to a stamp."""
         while self._contacts and self._contacts[-1][0] <= until_ns:
             stamp, _, frame, point = self._contacts.pop()
             self._touching.push(stamp, frame, point)
-
-
-def touches_of(present: Sequence[tuple[Contact, ...]], contacts: ContactStream) -> Touches:
-    """Return the contacts that a stream had at each sample."""
-    problems = dict(contacts.problems)
-    if dropped := contacts.statistics().dropped:
-        problems['more contacts at a time than allowed'] = dropped
-    return Touches.of(present, problems, contacts.senders.ever_slow)

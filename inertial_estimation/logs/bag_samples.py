@@ -22,9 +22,9 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.logs.array_samples import HELD_NS, ArraySamples, Irregular, touches_of
+from inertial_estimation.logs.array_samples import HELD_NS, ArraySamples, Irregular
 from inertial_estimation.logs.bag import BagReader, deserialize, resolve
-from inertial_estimation.logs.log import Log, Progress
+from inertial_estimation.logs.log import Log, Progress, Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -183,6 +183,6 @@ class LogAssembler(SampleAssembler):
             SampleBatch.stack(self.samples),
             self._origin_ns or self.samples[0].stamp_ns,
             self.statistics(),
-            touches_of(self._present, self.contacts),
+            Touches.of(self._present, self.contacts),
             self.rates(),
         )
