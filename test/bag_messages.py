@@ -3,7 +3,7 @@
 """Bags for tests, serialized by rosbags and not by the package."""
 
 import numpy as np
-from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.rosbag2 import CompressionFormat, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 STORE = get_typestore(Stores.ROS2_HUMBLE)
@@ -57,10 +57,13 @@ def sent(topic, make, stamp_ns, *values, late_ns=0):
     return topic, type_, stamp_ns + late_ns, make(stamp_ns, *values)
 
 
-def write_bag(path, messages, storage='mcap'):
+def write_bag(path, messages, storage='mcap', compression=None):
     """Write (topic, type, time of recording, bytes) in the order that is given."""
     plugin = StoragePlugin.MCAP if storage == 'mcap' else StoragePlugin.SQLITE3
-    with Writer(path, version=8, storage_plugin=plugin) as writer:
+    writer = Writer(path, version=8, storage_plugin=plugin)
+    if compression:
+        writer.set_compression(compression, CompressionFormat.ZSTD)
+    with writer:
         connections = {}
         for topic, type_, recorded_ns, data in messages:
             if topic not in connections:

@@ -37,10 +37,10 @@ def humanoid_columns(robot, n=60):
     }
 
 
-def humanoid_messages(robot, n=60, delay_ms=0.0):
+def humanoid_messages(robot, n=60, delay_ms=0.0, columns=None):
     """Return the messages of the columns, those of FT sensors recorded with a delay."""
-    columns, messages = humanoid_columns(robot, n), []
-    for k in range(n):
+    columns, messages = columns or humanoid_columns(robot, n), []
+    for k in range(len(columns['t'])):
         stamp = START + 5 * k * MS
         values = robot.joint_names, *(columns[key][k] for key in 'qve')
         messages.append(sent('/joint_states', joint_state, stamp, *values, late_ns=2 * MS))

@@ -41,12 +41,12 @@ from inertial_estimation.calibration.configured_estimator import (
 from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.sensor_fits import calibrate_affine
 from inertial_estimation.cli import main
+from inertial_estimation.cli.calibrate_log import in_hindsight, predict_wrenches
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.findings import Level
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import LogSlice, TimeRange
-from inertial_estimation.logs.offsets import in_hindsight, predict_wrenches
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.sensor_log import read_body_log
 from inertial_estimation.model.configured_robot import build_robot

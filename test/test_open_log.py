@@ -19,6 +19,7 @@ pytest.importorskip('rosbags')
 from bag_messages import WRENCH, joint_state, sent, temperature, wrench, write_bag
 from replays import MS, SETTINGS, START, humanoid_columns, humanoid_messages
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
+from rosbags.rosbag2 import CompressionMode
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration, write
 from inertial_estimation.calibration.configured_estimator import build_estimator
@@ -112,6 +113,31 @@ def test_messages_come_in_the_order_of_their_recording(tmp_path, storage, as_fil
     file.write_bytes(file.read_bytes()[:3000])
     with pytest.raises(LogError), BagReader(path) as bag:
         list(bag.messages(['/ft/leg']))
+
+
+@pytest.mark.parametrize('mode', CompressionMode)
+def test_pieces_of_chunks_that_overlap_are_the_messages(tmp_path, monkeypatch, mode):
+    rng, names = np.random.default_rng(0), [f'joint_{k}' for k in range(200)]
+    written = []
+    for k in range(600):
+        stamp, late = START + k * MS, int(rng.exponential(20)) * MS
+        values = rng.normal(size=200).tolist()
+        written.append(sent('/joint_states', joint_state, stamp, names, values, late_ns=late))
+        written.append(sent('/ft/leg', wrench, stamp, 'leg', [float(k)] * 6, late_ns=late))
+        written.append(sent('/other', wrench, stamp, 'leg', [float(k)] * 6))
+    monkeypatch.setattr('inertial_estimation.logs.bag.PIECE', 250)
+    with BagReader(write_bag(tmp_path / 'bag', written, compression=mode)) as reader:
+        topics = ['/ft/leg', '/joint_states']
+        wanted = [(one.topic, one.data) for one in reader.messages(topics)]
+        is_indexed = reader._indexed(topics) is not None
+        assert is_indexed is (mode is not CompressionMode.MESSAGE)
+        found = [
+            (place, topic, messages.one(row))
+            for piece in reader.pieces(topics)
+            for topic, (messages, places) in piece.items()
+            for row, place in enumerate(places)
+        ]
+    assert [one[1:] for one in sorted(found)] == wanted
 
 
 def test_messages_of_other_byte_order_are_read():

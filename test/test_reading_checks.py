@@ -19,7 +19,6 @@ from inertial_estimation.estimation.reading_checks import (
     COUNT,
     PERIOD_NS,
     ReadingChecks,
-    find_impossible,
 )
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.sample import SampleBatch
@@ -117,7 +116,9 @@ def test_impossible_readings_are_named_and_results_marked(name, rng):
     assert n_marked
     if name != 'in degrees':
         assert n_marked < len(marked.quality)
-    assert [*find_impossible(robot, SampleBatch.stack(bad))] == [*checks.findings]
+    failing, numbers = ReadingChecks(robot).follow(SampleBatch.stack(bad + bad))
+    assert failing == [frozenset(), checks.failing]
+    assert numbers.tolist() == [0] * COUNT + [1] * COUNT
     assert checks.judge(good) and not checks.marked(wrong, step.plan).quality.any()
 
 

@@ -21,8 +21,9 @@ from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact, rotation_to
-from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
+from inertial_estimation.estimation.reading_checks import ReadingChecks
 from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.log import Log, TimeRange
 from inertial_estimation.logs.offsets import OffsetRequest
@@ -80,10 +81,10 @@ def bag(tmp_path, robot):
     return write_bag(tmp_path / 'bag', humanoid_messages(robot))
 
 
-def replay_live(robot, settings, messages):
+def replay_live(robot, settings, messages, columns):
     """Do what the node does, in the order of the messages."""
     assembler, estimator = SampleAssembler(robot, settings), build_estimator(settings, robot)
-    columns, counts, estimates = humanoid_columns(robot), Counter(), []
+    checks, counts, estimates = ReadingChecks(robot), Counter(), []
     for topic, *_ in messages:
         k, name = counts[topic], topic.removeprefix('/ft/')
         counts[topic] += 1
@@ -91,7 +92,11 @@ def replay_live(robot, settings, messages):
         if topic == '/joint_states':
             arrays = (columns[key][k] for key in 'qve')
             sample = assembler.push_joints(0, stamp, robot.joint_names, *arrays)
-            estimates += [] if sample is None else [estimator.update(sample)]
+            if sample is not None:
+                step, estimate = estimator.step(sample)
+                estimates.append(checks.marked(estimate, step.plan))
+                if window := checks.add(sample):
+                    checks.judge(window)
         elif topic == '/imu/head':
             assembler.push_imu(0, stamp, columns['w'][k], columns['a'][k])
         else:
@@ -99,22 +104,51 @@ def replay_live(robot, settings, messages):
     return estimates
 
 
-@pytest.mark.parametrize('delay_ms', [0.0, 8.0])
-def test_replay_equals_the_node_with_messages_in_time(tmp_path, robot, settings, delay_ms):
+def beyond_range(columns):
+    columns['foot_sensor'][100:150] *= 10.0
+
+
+def in_g(columns):
+    columns['w'] *= 0.1
+    columns['a'][60:160] /= 9.81
+
+
+def in_degrees(columns):
+    columns['q'][60:160] *= 180.0 / np.pi
+
+
+@pytest.mark.parametrize(
+    ('delay_ms', 'fault'),
+    [(0.0, None), (8.0, None), (0.0, beyond_range), (0.0, in_g), (0.0, in_degrees)],
+)
+def test_replay_equals_the_node_with_messages_in_time(tmp_path, delay_ms, fault):
     """Also where they were recorded after the joint state of their stamp."""
-    bag = write_bag(tmp_path / 'bag', humanoid_messages(robot, delay_ms=delay_ms))
-    replay = run(open_log(bag, robot, settings), robot, settings)
-    live = replay_live(robot, settings, humanoid_messages(robot))
+    settings = EstimatorSettings.from_dict(SETTINGS | {'ft.foot_sensor.range': [50.0] * 6})
+    robot = build_robot(settings, nested_humanoid_urdf())
+    columns = humanoid_columns(robot, 240 if fault else 60)
+    if fault:
+        fault(columns)
+    messages = humanoid_messages(robot, delay_ms=delay_ms, columns=columns)
+    replay = run(open_log(write_bag(tmp_path / 'bag', messages), robot, settings), robot, settings)
+    live = replay_live(robot, settings, humanoid_messages(robot, columns=columns), columns)
     late = {one.subject for one in replay.findings if one.code == 'late_message'}
     assert late == (set(SETTINGS['ft_sensors']) if delay_ms else set())
-    assert len(live) == len(replay.recording.samples) == 60
+    assert len(live) == len(replay.recording.samples) == len(columns['t'])
     assert np.isfinite(replay.estimate.torques[-1]).all()
-    for name in ('stamp_ns', 'wrenches', 'torques', 'external_torques', 'residuals'):
-        wanted = np.array([getattr(estimate, name) for estimate in live])
-        scale = np.nanmax(np.abs(wanted)) if name != 'stamp_ns' else 0.0
-        np.testing.assert_allclose(
-            getattr(replay.estimate, name), wanted, rtol=0.0, atol=BATCH_ROUND_OFF * scale
+    for name in WrenchEstimate._fields:
+        if name == 'contacts':
+            continue
+        wanted, found = (
+            np.array([getattr(one, name) for one in live]),
+            getattr(replay.estimate, name),
         )
+        if wanted.dtype == float:
+            atol = BATCH_ROUND_OFF * np.nanmax(np.abs(wanted))
+            np.testing.assert_allclose(found, wanted, rtol=0.0, atol=atol)
+        else:
+            np.testing.assert_array_equal(found, wanted)
+    doubtful = (replay.estimate.contact_quality & Quality.DOUBTFUL != 0).any(axis=1)
+    assert doubtful.any() == (fault in (in_g, in_degrees)) and not doubtful.all()
 
 
 def read_bag(path):
@@ -187,6 +221,16 @@ def test_written_bag_holds_what_the_node_publishes(tmp_path, robot, bag):
     np.testing.assert_allclose(report.net[1].mean, wanted.mean(axis=0), rtol=BATCH_ROUND_OFF)
     written = [[m.wrench.force.x, m.wrench.torque.z] for m in read['net_wrench/foot']]
     np.testing.assert_array_equal(written, wanted[:, [0, 5]])
+
+
+def test_interrupted_replay_leaves_no_bag(tmp_path, robot, settings, bag):
+    def interrupt(stage, done):
+        if stage == 'writing':
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        replay(robot, bag, settings, out=tmp_path / 'out', progress=interrupt)
+    assert not (tmp_path / 'out').exists()
 
 
 def test_bag_that_does_not_fit_is_refused(tmp_path, robot, settings, bag):

@@ -24,6 +24,7 @@ from inertial_estimation.calibration.sensor_fits import (
     calibrate_affine,
     calibrate_temperature,
 )
+from inertial_estimation.calibration.support_loads import support_loads
 from inertial_estimation.calibration.tool import fit_tool
 from inertial_estimation.cli import files
 from inertial_estimation.cli.calibrate import KEPT_SLOPES, Result, finish
@@ -32,7 +33,6 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, CallError
 from inertial_estimation.findings import Level
 from inertial_estimation.logs.log import Log, LogSlice, TimeRange
-from inertial_estimation.logs.offsets import in_hindsight, predict_wrenches
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.sensor_log import pair_on_robot, read_tool_log
 from inertial_estimation.logs.table_formats import Layout
@@ -41,6 +41,8 @@ from inertial_estimation.model.robot import Robot
 
 MAX_SAMPLES = 20_000
 """Longer ranges are thinned for offsets: constants need no more."""
+MAX_FITTED = 5000
+"""Of the samples whose readings are predicted."""
 
 
 def offsets(chosen: argparse.Namespace) -> None:
@@ -177,6 +179,36 @@ def _predict(
     whole = TimeRange(min(one.start for one in ranges), max(one.stop for one in ranges))
     predicted = predict_wrenches(log.within(whole), robot, settings, chosen.support)
     return robot, calibrations, predicted
+
+
+def in_hindsight(settings: EstimatorSettings) -> EstimatorSettings:
+    """Return settings that filter readings and motion alike, without delay."""
+    used = settings.filter
+    if used.kind == 'kalman':
+        return settings
+    whole = replace(used, kind='savitzky_golay', delay=0.5 * used.window, smooth_readings=True)
+    return replace(settings, filter=whole)
+
+
+def predict_wrenches(
+    recording: Log, robot: Robot, settings: EstimatorSettings, support: str = ''
+) -> PredictedWrenches:
+    """Predict FT readings from motion and inertial parameters; support: default the fixed link."""
+    part = recording.thinned(MAX_FITTED)
+    samples = part.without_frozen()
+    noise = np.array([settings.ft_of(one.name).noise for one in robot.ft_sensors]).reshape(-1, 6)
+    if settings.filter.smooth_readings and len(recording.times) > 1:
+        count = settings.filter.window / float(np.median(np.diff(recording.times)))
+        # Variance of the middle of a cubic polynomial over many samples, times their number.
+        noise = noise * min(1.0, np.sqrt(9.0 / 4.0 / count))
+    support = support or settings.fixed_link
+    loads = support_loads(build_estimator(settings, robot), samples, [support])
+    if not np.isfinite(samples.ft_readings - loads.readings).all(axis=2).any():
+        recording.require_derivatives()
+    return PredictedWrenches(
+        samples, part.times, loads.readings, loads.assumed, loads.sides, support, noise,
+        settings.frozen_after > 0.0,
+    )  # fmt: skip
 
 
 def _robot(

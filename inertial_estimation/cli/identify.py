@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from inertial_estimation.cli.files import load_urdf
+from inertial_estimation.cli.identify_summary import extra_values, extras_yaml, summarize
 from inertial_estimation.cli.render import (
     FULL_WIDTH,
     Columns,
@@ -27,7 +28,6 @@ from inertial_estimation.identification.solvers.answer import require_weight
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.logs.identify import RobotIdentification, identify
 from inertial_estimation.logs.identify_settings import IdentifySettings
-from inertial_estimation.logs.identify_summary import extra_values, extras_yaml, summarize
 
 Record = dict[str, Any]
 

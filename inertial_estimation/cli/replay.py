@@ -36,7 +36,7 @@ Record = dict[str, Any]
 
 WRONG_OFFSETS = {'weight', 'sensor_residual', 'offset_drift'}
 """Findings that FT offsets of another log cause."""
-REMEDY = '--offsets-from model --offset-range FROM TO computes the FT offsets'
+REMEDY = '--offsets-from model --offset-range FROM TO; on two feet calibrate offsets'
 CONTACTS: Columns = {
     'contact': lambda one: one.get('contact') or f'none: {one["submodel"]}',
     'samples': 'n_samples',

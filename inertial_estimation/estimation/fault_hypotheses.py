@@ -105,7 +105,8 @@ class Fault(NamedTuple):
     @property
     def what(self) -> str:
         """Kind and size."""
-        return self.kind if np.isnan(self.size) else f'{self.kind} {self.size:.3g} {self.unit}'
+        size = f', factor {self.size:.3g}' if self.unit == '1' else f' {self.size:.3g} {self.unit}'
+        return self.kind if np.isnan(self.size) else f'{self.kind}{size}'
 
 
 What = tuple[str, str, float, str]

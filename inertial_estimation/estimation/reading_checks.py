@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pinocchio as pin
 
-from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.estimation.dependence import Tables, find_dependence
 from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import Plan
@@ -45,7 +45,10 @@ MIN_TRAVEL = 0.03
 MIN_MOVING_AXES = 3
 """Of an FT sensor whose readings all differ, while another axis repeats itself."""
 Findings = Iterator[Finding]
+Failing = frozenset[tuple[str, str]]
+"""Subjects and codes of findings."""
 DOUBTFUL = np.uint8(Quality.DOUBTFUL)
+QUALITIES = 'contact_quality', 'torque_quality', 'external_torque_quality', 'submodel_quality'
 
 
 def joint_ranges(robot: Robot) -> Array:
@@ -180,9 +183,11 @@ class ReadingChecks:
         self._added = 0
         self.findings: tuple[Finding, ...] = ()
         """Of the newest window."""
-        self.mixed = self.failing = frozenset[tuple[str, str]]()
+        self.seen: dict[tuple[str, str], Finding] = {}
+        """The first finding of each subject and code."""
+        self.mixed = self.failing = Failing()
         """Names and kinds of sources with too many publishers; these, subjects and codes."""
-        self._marks: tuple[Plan, frozenset[tuple[str, str]], list[Flags]] | None = None
+        self._marks: tuple[Plan, Failing, list[Flags]] | None = None
 
     def add(self, sample: Sample) -> list[Sample]:
         """Take a sample; return the newest window if it is due, else nothing."""
@@ -209,18 +214,36 @@ class ReadingChecks:
             imus += reversed_gravity(robot, window, self._estimator)
         fts = constant_axes(robot, window)
         before, self.findings = self.failing, (*joints, *imus, *fts)
-        now = self.mixed.union((one.subject, one.code) for one in self.findings)
+        found = {(one.subject, one.code): one for one in self.findings}
+        self.seen = found | self.seen
+        now = self.mixed.union(found)
         self.failing = before if now == before else now
         return now != before
 
-    def marked(self, estimate: WrenchEstimate, plan: Plan) -> WrenchEstimate:
-        """Return an estimate in which the results that depend on the findings are doubtful."""
-        failing = self.failing
+    def follow(self, samples: SampleBatch) -> tuple[list[Failing], Indices]:
+        """Check the samples of a log; return what fails, and which of it at each sample."""
+        failing, numbers = [self.failing], np.zeros(len(samples), dtype=np.intp)
+        last_ns = self._recent[-1].stamp_ns if self._recent else -PERIOD_NS
+        for row, stamp_ns in enumerate(samples.stamp_ns.tolist()):
+            if 0 <= stamp_ns - last_ns < PERIOD_NS:
+                continue
+            last_ns = stamp_ns
+            window = self.add(samples[row])
+            if window and self.judge(window):
+                # As in the node, from the next sample on.
+                numbers[row + 1 :] = len(failing)
+                failing.append(self.failing)
+        return failing, numbers
+
+    def marked(
+        self, estimate: WrenchEstimate, plan: Plan, failing: Failing | None = None
+    ) -> WrenchEstimate:
+        """Return an estimate in which the results that depend on what fails are doubtful."""
+        failing = self.failing if failing is None else failing
         if self._marks is None or self._marks[0] is not plan or self._marks[1] is not failing:
             masks = doubtful_results(self._robot, plan, failing)
             self._marks = plan, failing, [DOUBTFUL * mask for mask in masks]
-        names = 'contact_quality', 'torque_quality', 'external_torque_quality', 'submodel_quality'
-        marks = zip(names, self._marks[2])
+        marks = zip(QUALITIES, self._marks[2])
         return estimate._replace(**{name: getattr(estimate, name) | mark for name, mark in marks})
 
 
@@ -249,17 +272,3 @@ def doubtful_results(robot: Robot, plan: Plan, failing: Iterable[tuple[str, str]
     contacts[plan.active] = depends(found.wrenches)
     submodels[plan.residual_rows] = depends(found.submodels)
     return [contacts, depends(found.torques), depends(found.external), submodels]
-
-
-def find_impossible(robot: Robot, samples: SampleBatch) -> Findings:
-    """Yield what fails the checks in windows of a log, each subject and code once."""
-    _, rows = np.unique(samples.stamp_ns // PERIOD_NS, return_index=True)
-    checks, seen = ReadingChecks(robot), set[tuple[str, str]]()
-    for part in rows[: len(rows) // COUNT * COUNT].reshape(-1, COUNT):
-        if np.ptp(samples.stamp_ns[part]) > 2 * COUNT * PERIOD_NS:
-            continue
-        checks.judge([samples[row] for row in part.tolist()])
-        for one in checks.findings:
-            if (key := (one.subject, one.code)) not in seen:
-                seen.add(key)
-                yield one

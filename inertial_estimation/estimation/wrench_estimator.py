@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import inf
 from typing import Any, NamedTuple
 
@@ -204,12 +204,15 @@ class WrenchEstimator:
         )
 
     def batch(
-        self, samples: SampleBatch, contacts: Iterable[Contact] | ContactSet | None = None
+        self,
+        samples: SampleBatch,
+        contacts: Iterable[Contact] | ContactSet | None = None,
+        mark: Callable[[WrenchEstimate, Plan], WrenchEstimate] | None = None,
     ) -> WrenchEstimate:
         """
         Estimate many instants, each as `update` does; every array has a leading axis for them.
 
-        The contacts are the same for all instants.
+        The contacts are the same for all instants. `mark` adds flags to those of one plan.
         """
         self._shapes.check(samples)
         measured = self.calibration.apply(samples.ft_readings, samples.ft_temperatures)
@@ -231,6 +234,8 @@ class WrenchEstimator:
                     step.place(given.contacts)
                 results = plan.dynamics.run_many(chunk)
                 part = step.solve(chunk.stamp_ns, *results, wrenches)
+                if mark is not None:
+                    part = mark(part, plan)
                 for name, values in part._asdict().items():
                     if name != 'contacts':
                         if name not in found:

@@ -13,17 +13,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array, Indices, Mask, Stamps
+from inertial_estimation.arrays import Array, Indices, Stamps
 from inertial_estimation.config import EstimatorSettings, FtSettings, ImuSettings
 from inertial_estimation.estimation.contact_stream import ContactStream
-from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.logs.log import Log, Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.sample import SensorState as State
-from inertial_estimation.signals.batch_stream import BatchStream, Clock
+from inertial_estimation.signals.batch_stream import (
+    BatchStream,
+    Clock,
+    States,
+    frozen_intervals,
+    judge_readings,
+    unchanged_since,
+)
 from inertial_estimation.signals.joint_stream import (
     EFFORT,
     POSITION,
@@ -32,20 +37,17 @@ from inertial_estimation.signals.joint_stream import (
     JointPart,
     JointStreams,
 )
-from inertial_estimation.signals.message_blocks import Block, read_blocks
+from inertial_estimation.signals.message_blocks import Block, Messages, read_blocks
 from inertial_estimation.signals.router import CONTACTS, NOTHING, Source, misfit
-from inertial_estimation.signals.sensor_stream import MAX_INTERVALS
 from inertial_estimation.signals.stream_statistics import (
     AssemblerStatistics,
-    FrozenInterval,
     StreamRates,
     StreamStatistics,
 )
 
 HELD_NS = 1_000_000_000
 """For which readings wait for others with earlier stamps [ns]."""
-
-States = NDArray[np.uint8]
+NO_MESSAGES = Messages.of([]), np.zeros(0, dtype=np.intp)
 ABSENT = {'accelerometer': slice(3), 'gyroscope': slice(3, 6)}
 """Numbers of a reading that are ignored, by what an IMU measures."""
 
@@ -75,7 +77,7 @@ class ArraySamples:
         """Parts of the joint topic that triggers."""
         self._streams: dict[Any, BatchStream] = {}
         self._contacts: list[tuple[int, int, str, Array]] = []
-        self._touching = ContactStream(robot, settings)
+        self._touching, self._is_touched = ContactStream(robot, settings), False
         self._done_ns = self._first_ns = self._last_ns = self._n_samples = 0
         """Stamp up to which messages are used, first and last instant, number of samples."""
         self._lead = len(robot.joint_names)
@@ -87,18 +89,18 @@ class ArraySamples:
         self._late = {source.name: [0, 0] for source in sources[:-1]}
         self._origins: list[tuple[int, int]] = []
 
-    def add(self, messages: Mapping[str, tuple[list[bytes], list[int]]]) -> None:
+    def add(self, messages: Mapping[str, tuple[Messages, Indices]]) -> None:
         """Take a piece of a log: messages of each topic, and their places in the log."""
         found: list[tuple[Source, Stamps, Indices]] = []
         for source in self._sources:
-            data, places = messages.get(source.topic, ([], []))
+            data, order = messages.get(source.topic, NO_MESSAGES)
             if (blocks := read_blocks(source, data)) is None:
                 raise Irregular
-            order, stamps = np.array(places, dtype=np.intp), np.zeros(len(data), dtype=np.int64)
+            stamps = np.zeros(len(order), dtype=np.int64)
             for block in blocks:
                 stamps[block.rows] = block.stamps + source.offset_ns
                 self._keep(source, block, stamps[block.rows], order[block.rows])
-            if source.kind == 'ft' and len(data):
+            if source.kind == 'ft' and len(order):
                 first = int(stamps.min())
                 self._origins.append((first, first - source.offset_ns))
             found.append((source, stamps, order))
@@ -293,11 +295,8 @@ class ArraySamples:
         self, parts: Sequence[tuple[JointPart, BatchStream]]
     ) -> tuple[Array, States, dict[str, StreamStatistics]]:
         """Return the values of all joints (4, n, n_joints), their states, and the counters."""
-        n, given, filter_ = (
-            len(parts[0][1].newest),
-            self._settings.joint_states,
-            self._settings.filter,
-        )
+        given, filter_ = self._settings.joint_states, self._settings.filter
+        n = len(parts[0][1].newest)
         statistics: dict[str, StreamStatistics] = {}
         block: Array = np.repeat(self._assumed[0][:, None], n, axis=1)
         states: States = np.repeat(self._assumed[1][None], n, axis=0)
@@ -361,7 +360,7 @@ class ArraySamples:
                 stream.values[(np.abs(stream.values) >= given.range).any(axis=1)] = np.nan
             stream.feed(clock.triggers)
             stream.place(clock, given.max_age)
-            since, judged = _unchanged_since(stream.values), _judged(stream.values, measures)
+            since, judged = unchanged_since(stream.values), judge_readings(stream.values, measures)
             stream.since = since
             frozen = (limit_ns > 0) & (stream.stamps - stream.stamps[since] >= limit_ns)
             code, values = stream.states, readings[:, index]
@@ -377,10 +376,10 @@ class ArraySamples:
                 orders = slice(0 if smooth else 1, 2)
                 found = stream.derive(signals, settings, frozen, asked, orders, each=smooth)
             if smooth:
-                late = _judged(own, measures) != State.INVALID
+                late = judge_readings(own, measures) != State.INVALID
                 own[late] = found[0, asked][late]
-                late &= _judged(own, measures) == State.INVALID
-            code[asked] = np.where(late, State.WARMING, _judged(own, measures))
+                late &= judge_readings(own, measures) == State.INVALID
+            code[asked] = np.where(late, State.WARMING, judge_readings(own, measures))
             used = (code == State.FRESH) | (code == State.PARTIAL)
             values[used, :6] = own[used[asked]]
             if kind == 'imu':
@@ -392,7 +391,7 @@ class ArraySamples:
             statistics[name] = stream.statistics(
                 used=int(used.sum()), invalid=int((code == State.INVALID).sum()),
                 repeated=int((since < np.arange(len(since)))[stream.known :].sum()),
-                frozen_intervals=_frozen_intervals(stream.stamps, since, judged, limit_ns),
+                frozen_intervals=frozen_intervals(stream.stamps, since, judged, limit_ns),
             )  # fmt: skip
             states[:, index] = code
         return statistics, readings, states
@@ -400,6 +399,9 @@ class ArraySamples:
     def _touches(self, clock: Clock, *, is_last: bool) -> Touches:
         """Return the contacts at each sample."""
         stream, present = self._touching, []
+        if not (self._contacts or self._is_touched):
+            return Touches.of([()] * len(clock.instants))
+        self._is_touched = True
         self._contacts.sort(key=lambda one: one[:2], reverse=True)
         stamps = clock.triggers[clock.samples]
         for trigger, instant in zip(stamps.tolist(), clock.instants.tolist()):
@@ -407,51 +409,10 @@ class ArraySamples:
             present.append(stream.at(instant))
         if is_last:
             self._touch(np.inf)
-        return touches_of(present, stream)
+        return Touches.of(present, stream)
 
     def _touch(self, until_ns: float) -> None:
         """Take the contacts up to a stamp."""
         while self._contacts and self._contacts[-1][0] <= until_ns:
             stamp, _, frame, point = self._contacts.pop()
             self._touching.push(stamp, frame, point)
-
-
-def touches_of(present: Sequence[tuple[Contact, ...]], contacts: ContactStream) -> Touches:
-    """Return the contacts that a stream had at each sample."""
-    problems = dict(contacts.problems)
-    if dropped := contacts.statistics().dropped:
-        problems['more contacts at a time than allowed'] = dropped
-    return Touches.of(present, problems, contacts.senders.ever_slow)
-
-
-def _unchanged_since(values: Array) -> Indices:
-    """Return the first row with the bits of each row."""
-    bits = values.view(np.int64)
-    new = np.append(True, (bits[1:] != bits[:-1]).any(axis=1))[: len(values)]
-    return np.maximum.accumulate(np.where(new, np.arange(len(values)), 0))
-
-
-def _judged(values: Array, measures: str) -> States:
-    """Return the states of readings (n, 6) by their finite numbers, as `SensorStream.judge`."""
-    halves = values.reshape(-1, 2, 3)
-    finite: Mask = np.asarray(np.isfinite(halves).all(axis=2))
-    absent: Mask = np.asarray(np.isnan(halves).all(axis=2))
-    (turn, shift), (no_turn, no_shift) = finite.T, absent.T
-    declared = {'accelerometer': shift, 'gyroscope': turn}.get(measures, turn & shift)
-    in_part = (measures == 'both') & ((shift & no_turn) | (turn & no_shift))
-    states = np.where(in_part, State.PARTIAL, State.INVALID)
-    return np.where(declared | (turn & shift), State.FRESH, states).astype(np.uint8)
-
-
-def _frozen_intervals(
-    stamps: Stamps, since: Indices, judged: States, limit_ns: int
-) -> tuple[FrozenInterval, ...]:
-    """Return the intervals of bit-equal values that `SensorStream` keeps."""
-    last = np.flatnonzero(np.diff(since, append=-1))
-    first = since[last]
-    frozen = (limit_ns > 0) & (stamps[last] - stamps[first] >= limit_ns)
-    frozen &= judged[last] != State.INVALID
-    # The one that is open comes on top.
-    rows = np.flatnonzero(frozen)[-MAX_INTERVALS - int(frozen[-1:].sum()) :]
-    ends = (stamps[first[rows]], stamps[first[rows] + 1], stamps[last[rows]])
-    return tuple(FrozenInterval(*one) for one in zip(*(x.tolist() for x in ends), strict=True))

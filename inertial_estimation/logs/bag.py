@@ -4,26 +4,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Indices, Mask, Stamps
 from inertial_estimation.errors import LogError, NameNotFound
+from inertial_estimation.signals.message_blocks import Messages
 from inertial_estimation.signals.router import Source
 
 if TYPE_CHECKING:
     from rosbags.interfaces import Connection
+    from rosbags.rosbag2.storage_mcap import ChunkInfo, McapReader
     from rosbags.typesys.store import Typestore
 
 BAG_VERSION: Final = 8
 """For Humble and later."""
 PIECE = 40_000
 """Messages that are read and decoded at once; some seconds of a robot, some megabytes."""
+MCAP_MESSAGE: Final = 5
+MCAP_HEAD = np.dtype([
+    ('code', 'u1'), ('length', '<u8'), ('channel', '<u2'), ('sequence', '<u4'),
+    ('recorded', '<u8'), ('published', '<u8'),
+])  # fmt: skip
+"""Of a message in a chunk, which follows; the length is that of what follows it."""
+T = TypeVar('T')
+Heads = tuple[NDArray[np.uint8], NDArray[np.int64]]
+"""Bytes; of messages stamp of recording [ns], number of the topic, start and size, (n, 4)."""
 
 
 class BagTopic(NamedTuple):
@@ -78,32 +92,113 @@ class BagReader(AbstractContextManager['BagReader']):
 
     def messages(self, topics: Iterable[str]) -> Iterator[BagMessage]:
         """Yield the messages of some topics in the order of their recording."""
-        for connection, recorded_ns, data in self._raw(topics):
-            yield BagMessage(connection.topic, recorded_ns, bytes(data))
-
-    def pieces(self, topics: Iterable[str]) -> Iterator[dict[str, tuple[list[bytes], list[int]]]]:
-        """Yield messages by topic, with their places in the order of recording, in pieces."""
-        piece: dict[str, tuple[list[bytes], list[int]]] = {}
-        for place, (connection, _, data) in enumerate(self._raw(topics)):
-            if (found := piece.get(connection.topic)) is None:
-                found = piece[connection.topic] = [], []
-            found[0].append(data)
-            found[1].append(place)
-            if place % PIECE == PIECE - 1:
-                yield piece
-                piece = {}
-        yield piece
-
-    def _raw(self, topics: Iterable[str]) -> Iterator[tuple[Connection, int, bytes]]:
         wanted = set(topics)
-        connections = [c for c in self._reader.connections if c.topic in wanted]
-        if not connections:
-            return
+        if connections := [one for one in self._reader.connections if one.topic in wanted]:
+            for one, recorded_ns, data in self._checked([self._reader.messages(connections)]):
+                yield BagMessage(one.topic, recorded_ns, bytes(data))
+
+    def pieces(self, topics: Iterable[str]) -> Iterator[dict[str, tuple[Messages, Indices]]]:
+        """Yield messages by topic, with their places in the order of recording, in pieces."""
+        wanted, n_messages = list(topics), 0
+        for data, heads in self._indexed(wanted) or self._listed(wanted):
+            places = np.arange(n_messages, n_messages := n_messages + len(heads))
+            yield {
+                topic: (Messages(data, *heads[rows, 2:].T), places[rows])
+                for k, topic in enumerate(wanted)
+                if len(rows := np.flatnonzero(heads[:, 1] == k))
+            }
+
+    def _listed(self, topics: Sequence[str]) -> Iterator[Heads]:
+        """Yield pieces of any bag."""
+        numbers = {topic: k for k, topic in enumerate(topics)}
+        messages = self.messages(topics)
+        while piece := list(islice(messages, PIECE)):
+            data, starts, sizes = Messages.of([one.data for one in piece])
+            found = [(one.recorded_ns, numbers[one.topic]) for one in piece]
+            yield data, np.column_stack([np.array(found), starts, sizes])
+
+    def _indexed(self, topics: Sequence[str]) -> Iterator[Heads] | None:
+        """Return pieces of a bag of MCAP files with indices; None: rosbags has to read it."""
         try:
-            yield from self._reader.messages(connections)
+            from rosbags.rosbag2.storage_mcap import McapReader
+
+            storage = self._reader.storage
+            files = list(getattr(storage, 'storages', [storage]))
+            for file in files:
+                n_indexed = sum(sum(one.channel_count.values()) for one in file.chunks)
+                if (
+                    not isinstance(file, McapReader)
+                    or file.statistics is None
+                    or n_indexed != file.statistics.message_count
+                    or storage.metadata.compression_mode == 'message'
+                ):
+                    return None
+        except (ImportError, AttributeError):
+            # Another storage, or version of rosbags.
+            return None
+        return self._checked(_due(file, topics) for file in files)
+
+    def _checked(self, parts: Iterable[Iterable[T]]) -> Iterator[T]:
+        """Yield all of some parts; raise if one of them is damaged."""
+        try:
+            for part in parts:
+                yield from part
         except Exception as error:
             what = f'{type(error).__name__} {error}'.strip()
             raise LogError(f"'{self.path}' is damaged: {what}") from error
+
+
+def _due(file: McapReader, topics: Sequence[str]) -> Iterator[Heads]:
+    """Yield the messages of an MCAP file in the order of their recording, in pieces."""
+    numbers = np.full(1 << 16, -1)
+    for one in file.connections:
+        if one.topic in topics:
+            numbers[one.id] = topics.index(one.topic)
+    chunks = [one for one in file.chunks if (numbers[[*one.channel_count]] >= 0).any()]
+    chunks.sort(key=lambda one: one.message_start_time)
+    limits = [*(one.message_start_time for one in chunks[1:]), np.iinfo(np.int64).max]
+    held: list[Heads] = []
+    for chunk, limit_ns in zip(chunks, limits, strict=False):
+        held.append(_read_chunk(file, chunk, numbers))
+        if sum(len(heads) for _, heads in held) < PIECE and chunk is not chunks[-1]:
+            continue
+        begins = np.cumsum([0, *(len(data) for data, _ in held)]).tolist()
+        data = np.concatenate([one for one, _ in held])
+        heads = np.concatenate([one for _, one in held])
+        heads[:, 2] += np.repeat(begins[:-1], [len(one) for _, one in held])
+        heads = heads[np.lexsort((heads[:, 2], heads[:, 0]))]
+        n_due = int(np.searchsorted(heads[:, 0], limit_ns))
+        for start in range(0, n_due, PIECE):
+            yield data, heads[start : min(start + PIECE, n_due)]
+        # Chunks overlap in time: what is earlier may still come.
+        cut = heads[n_due:, 2].min(initial=len(data))
+        held = [(data[cut:], heads[n_due:] - np.array([0, 0, cut, 0]))]
+
+
+def _read_chunk(file: McapReader, chunk: ChunkInfo, numbers: Indices) -> Heads:
+    """Return the bytes of a chunk, and its messages whose channels have a number."""
+    from rosbags.rosbag2.storage_mcap import decompress
+
+    stream: Any = file.bio
+    stream.seek(chunk.chunk_start_offset)
+    record = stream.read(chunk.chunk_length + chunk.message_index_length)
+    begin, crc = 49 + len(chunk.compression), int.from_bytes(record[33:37], 'little')
+    packed, size = record[begin : begin + chunk.compressed_size], chunk.uncompressed_size
+    data = np.frombuffer(decompress(packed, chunk.compression, size, crc), np.uint8)
+    # An index is a code, two lengths and a channel of 15 bytes; then times and places.
+    places = np.concatenate([
+        np.frombuffer(record, '<u8', 2 * n, at - chunk.chunk_start_offset + 15)[1::2]
+        for channel, at in chunk.message_index_offsets.items()
+        if numbers[channel] >= 0 and (n := chunk.channel_count.get(channel, 0))
+    ]).astype(np.intp)  # fmt: skip
+    found = sliding_window_view(data, MCAP_HEAD.itemsize)[places].view(MCAP_HEAD)[:, 0]
+    recorded, lengths = (found[name].astype(np.int64) for name in ('recorded', 'length'))
+    begins, sizes = places + MCAP_HEAD.itemsize, lengths - (MCAP_HEAD.itemsize - 9)
+    heads = np.column_stack([recorded, numbers[found['channel']], begins, sizes])
+    is_message = (found['code'] == MCAP_MESSAGE) & (heads[:, 1:] >= 0).all(axis=1)
+    if not (is_message & (begins + sizes <= size)).all():
+        raise ValueError('an index of messages is wrong')
+    return data, heads
 
 
 class BagWriter(AbstractContextManager['BagWriter']):
@@ -113,6 +208,8 @@ class BagWriter(AbstractContextManager['BagWriter']):
         from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
 
         self.path = Path(path)
+        # An interruption of what takes long must not leave a bag.
+        self._store = standard_types()
         try:
             self._writer = Writer(
                 self.path, version=BAG_VERSION, storage_plugin=StoragePlugin.MCAP
@@ -120,7 +217,6 @@ class BagWriter(AbstractContextManager['BagWriter']):
             self._writer.open()
         except (WriterError, OSError) as error:
             raise LogError(f"bag '{self.path}' cannot be written: {error}") from error
-        self._store = standard_types()
         self._connections: dict[str, Connection] = {}
 
     def __exit__(self, *error: object) -> None:

@@ -9,7 +9,7 @@ of their stamps: in which order they were recorded is chance.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from heapq import heappop, heappush
 from math import inf
@@ -22,9 +22,9 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.logs.array_samples import HELD_NS, ArraySamples, Irregular, touches_of
+from inertial_estimation.logs.array_samples import HELD_NS, ArraySamples, Irregular
 from inertial_estimation.logs.bag import BagReader, deserialize, resolve
-from inertial_estimation.logs.log import Log, Progress
+from inertial_estimation.logs.log import Log, Progress, Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -80,7 +80,7 @@ class Bag(NamedTuple):
         read, total = 0, sum(topics.values())
         for piece in self.reader.pieces(topics):
             streams.add(piece)
-            read += sum(len(data) for data, _ in piece.values())
+            read += sum(len(places) for _, places in piece.values())
             self.progress('reading', read / max(total, 1))
             if until_ns := streams.due(seconds):
                 yield self._finished(streams.log(until_ns), router)
@@ -89,18 +89,48 @@ class Bag(NamedTuple):
     def read_messages(self) -> Log:
         """Return the log, made of one message after the other, as in the node."""
         assembly, router, topics = self._assembly()
-        total, read = sum(topics.values()), _Order(router)
-        for k, message in enumerate(self.reader.messages(topics)):
-            for source, reading in read.add(message.topic, message.data):
-                assembly.keep(router.take(source, reading))
-            if k % MESSAGES_PER_TICK == 0:
-                self.progress('reading', k / max(total, 1))
-        for source, reading in read.rest():
+        counts = {source.name: [0, 0] for source in router.sources[:-1]}
+        for source, reading in self._by_stamp(router, topics, counts):
             assembly.keep(router.take(source, reading))
         if not assembly.samples:
             topic = resolve(self.settings.joint_states.topics[0])
             raise LogError(f"topic '{topic}' reports none of the joints that are estimated")
-        return self._finished(replace(assembly.log(), late=read.late), router)
+        late = {name: late / n for name, (late, n) in counts.items() if late}
+        return self._finished(replace(assembly.log(), late=late), router)
+
+    def _by_stamp(
+        self, router: Router, topics: Mapping[str, int], counts: Mapping[str, list[int]]
+    ) -> Iterator[tuple[Source, Any]]:
+        """
+        Yield readings in the order of their stamps, the joint states last.
+
+        counts: of each other source, readings that come behind their joint state, and all.
+        """
+        rank = {id(source): k for k, source in enumerate(router.sources)}
+        held: list[tuple[int, int, int, int, Source, Any]] = []
+        newest_ns = newest_joints_ns = epoch = 0
+        for number, message in enumerate(self.reader.messages(topics)):
+            if number % MESSAGES_PER_TICK == 0:
+                self.progress('reading', number / max(sum(topics.values()), 1))
+            for source in router.by_topic[message.topic]:
+                if (reading := source.read(message.data)) is None:
+                    continue
+                stamp_ns = reading.stamp_ns + source.offset_ns
+                if stamp_ns < newest_ns - HELD_NS:
+                    # Time was set back, or this source has another clock.
+                    epoch, newest_ns, newest_joints_ns = epoch + 1, 0, 0
+                newest_ns = max(newest_ns, stamp_ns)
+                if source is router.sources[-1]:
+                    newest_joints_ns = stamp_ns
+                else:
+                    counts[source.name][0] += stamp_ns <= newest_joints_ns
+                    counts[source.name][1] += 1
+                item = epoch, stamp_ns, rank[id(source)], number, source, reading
+                heappush(held, item)
+                while held and held[0][:2] < (epoch, newest_ns - HELD_NS):
+                    yield heappop(held)[4:]
+        while held:
+            yield heappop(held)[4:]
 
     def _assembly(self) -> tuple[LogAssembler, Router, dict[str, int]]:
         """Return a new assembler, its router, and the topics with their numbers of messages."""
@@ -124,50 +154,6 @@ class Bag(NamedTuple):
         """Return the log with the problems of its messages."""
         problems = {one.name: dict(one.problems) for one in router.sources if one.problems}
         return replace(log, problems=problems)
-
-
-class _Order:
-    """Puts the readings of a bag in the order of their stamps, the joint states last."""
-
-    def __init__(self, router: Router) -> None:
-        self._sources = router.by_topic
-        self._rank = {id(source): k for k, source in enumerate(router.sources)}
-        self._leading = router.sources[-1]
-        self._held: list[tuple[int, int, int, Source, Any]] = []
-        self._newest_ns = self._newest_joints_ns = self._number = 0
-        self._counts = {source.name: [0, 0] for source in router.sources[:-1]}
-
-    def add(self, topic: str, data: bytes) -> Iterator[tuple[Source, Any]]:
-        """Take a message in the order of recording; yield the readings that are due."""
-        for source in self._sources[topic]:
-            if (reading := source.read(data)) is None:
-                continue
-            stamp_ns = reading.stamp_ns + source.offset_ns
-            if not self._newest_ns - HELD_NS <= stamp_ns:
-                # Time was set back, or this source has another clock.
-                yield from self.rest()
-            if source is self._leading:
-                self._newest_joints_ns = stamp_ns
-            else:
-                self._counts[source.name][0] += stamp_ns <= self._newest_joints_ns
-                self._counts[source.name][1] += 1
-            self._number += 1
-            item = (stamp_ns, self._rank[id(source)], self._number, source, reading)
-            heappush(self._held, item)
-            self._newest_ns = max(self._newest_ns, stamp_ns)
-            while self._held and self._held[0][0] < self._newest_ns - HELD_NS:
-                yield heappop(self._held)[3:]
-
-    def rest(self) -> Iterator[tuple[Source, Any]]:
-        """Yield the readings that are left."""
-        while self._held:
-            yield heappop(self._held)[3:]
-        self._newest_ns = self._newest_joints_ns = 0
-
-    @property
-    def late(self) -> dict[str, float]:
-        """Share of the readings recorded after a joint state that they are not later than."""
-        return {name: late / n for name, (late, n) in self._counts.items() if late}
 
 
 class LogAssembler(SampleAssembler):
@@ -197,6 +183,6 @@ class LogAssembler(SampleAssembler):
             SampleBatch.stack(self.samples),
             self._origin_ns or self.samples[0].stamp_ns,
             self.statistics(),
-            touches_of(self._present, self.contacts),
+            Touches.of(self._present, self.contacts),
             self.rates(),
         )

@@ -34,13 +34,7 @@ from inertial_estimation.logs.identify_settings import (
     submodel_bounds,
 )
 from inertial_estimation.logs.log import Log, LogSlice, Progress, no_progress
-from inertial_estimation.logs.reduction import (
-    LogPart,
-    LogReader,
-    LogReduction,
-    Reduced,
-    merged,
-)
+from inertial_estimation.logs.reduction import LogPart, LogReader, LogReduction, Reduced, merged
 from inertial_estimation.model.geometry import link_shapes
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf, lightened

@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import CallError, LogError
+from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.sender_rates import SlowSender
 from inertial_estimation.sample import Sample, SampleBatch
@@ -113,11 +113,17 @@ class Touches:
     slow_senders: tuple[SlowSender, ...] = ()
 
     @classmethod
-    def of(cls, found: Sequence[tuple[Contact, ...]], *others: Any) -> Touches:
-        """Return the touches of contacts at each sample."""
+    def of(
+        cls, found: Sequence[tuple[Contact, ...]], stream: ContactStream | None = None
+    ) -> Touches:
+        """Return the touches of contacts at each sample, and the problems of their stream."""
         numbers: dict[tuple[Contact, ...], int] = {(): 0}
         rows = [numbers.setdefault(contacts, len(numbers)) for contacts in found]
-        return cls(tuple(numbers), np.array(rows, dtype=np.intp), *others)
+        problems = {} if stream is None else dict(stream.problems)
+        if stream is not None and (dropped := stream.statistics().dropped):
+            problems['more contacts at a time than allowed'] = dropped
+        slow = () if stream is None else stream.senders.ever_slow
+        return cls(tuple(numbers), np.array(rows, dtype=np.intp), problems, slow)
 
     @classmethod
     def joined(cls, parts: Sequence[Touches]) -> Touches:
@@ -247,9 +253,3 @@ class Log:
 def spread(n: int, most: int) -> Indices:
     """Return at most a number of the rows of n, evenly spread."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
-
-
-def changing(values: Array) -> Mask:
-    """Return the columns of values (n, m) that change: the others are not measured."""
-    low, high = (f.reduce(values, axis=0, initial=np.nan) for f in (np.fmin, np.fmax))
-    return np.asarray(high > low)

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Constant FT offsets of a replay, and predicted FT readings, from a part of a log.
+Constant FT offsets of a replay, from a part of a log.
 
 ``model``: with one contact, the model predicts what the sensors read [T section 4.7].
 ``torques``: estimated torques fit those that the robot reported; what they do not determine is
@@ -10,8 +10,8 @@ from the model if a support is named or a link is fixed, else configured. ``sett
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,13 +19,11 @@ from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.residual_statistics import SCALE
-from inertial_estimation.calibration.sensor_fits import PredictedWrenches
-from inertial_estimation.calibration.support_loads import support_loads
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, ConfigError, LogError
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, finding
-from inertial_estimation.logs.log import Log, Progress, TimeRange, changing, no_progress
+from inertial_estimation.logs.log import Log, Progress, TimeRange, no_progress
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -36,25 +34,6 @@ MAX_SAMPLES = 5000
 RANK_TOLERANCE = 1e-2
 """Singular value over the largest below which torques determine no combination of offsets."""
 PRIOR_ROUND_OFF = 1e-6
-
-
-class OffsetFit(NamedTuple):
-    """Offsets and their residuals."""
-
-    offsets: Array
-    """Shape (n_fts, 6), [force; torque] in each sensor's frame [N, Nm]."""
-    deviations: Array
-    """
-    Root mean square residuals, shape (m,): of each torque [Nm or N], or of each reading, six per
-    sensor [N, Nm]; NaN: no data.
-    """
-    rank: int
-    """Combinations of offsets that the data determine, of 6 n_fts."""
-    n_samples: int
-    assumed: Mask
-    """Offsets that depend on assumed joints, shape (n_fts,)."""
-    given: Mask
-    """Offsets of which a part stays as the settings have it, shape (n_fts,)."""
 
 
 @dataclass(frozen=True)
@@ -80,18 +59,12 @@ class Offsets:
 
     request: OffsetRequest
     calibration: FtCalibration
+    assumed: Mask
+    """Offsets that depend on assumed joints, shape (n_fts,)."""
     support: str = ''
     """Frame of the contact that is presumed to be the only one; empty: none."""
-    fit: OffsetFit | None = None
-    """None: the settings are the source."""
     findings: tuple[Finding, ...] = ()
     """Other contacts than the support."""
-
-    @property
-    def assumed(self) -> Mask:
-        """Offsets that depend on assumed joints, shape (n_fts,)."""
-        none = np.zeros(len(self.calibration.offsets), dtype=bool)
-        return none if self.fit is None else self.fit.assumed
 
 
 def compute_offsets(
@@ -104,8 +77,9 @@ def compute_offsets(
     """Compute one constant offset per FT sensor."""
     configured = build_estimator(settings, robot)
     calibration = configured.calibration
+    assumed = np.zeros(len(robot.ft_sensors), dtype=bool)
     if request.source == 'settings' or recording is None:
-        return Offsets(request, calibration)
+        return Offsets(request, calibration, assumed)
     support = request.support or settings.fixed_link
     if request.source == 'model' and not support:
         raise ConfigError(
@@ -114,8 +88,7 @@ def compute_offsets(
         )
     part = recording.within(request.time_range).thinned(MAX_SAMPLES)
     samples = part.without_frozen()
-    none = np.zeros(len(robot.ft_sensors), dtype=bool)
-    fit = OffsetFit(calibration.offsets, np.empty(0), 0, 0, none, ~none)
+    offsets, kept = calibration.offsets, ~assumed
     findings: tuple[Finding, ...] = ()
     if support:
         try:
@@ -124,11 +97,8 @@ def compute_offsets(
             )
         except CalibrationError as error:
             raise LogError(f'offset range: {error}') from error
-        findings = found.findings
-        fit = OffsetFit(
-            found.offsets, found.spread.reshape(-1), 6 * int(found.found.sum()),
-            int(found.n_samples.max()), found.assumed, ~found.found,
-        )  # fmt: skip
+        findings, offsets = found.findings, found.offsets
+        assumed, kept = found.assumed, ~found.found
         if findings and request.source == 'model' and not request.support:
             raise LogError(
                 f"in 'offset_range', readings contradict the model with '{support}' as the only "
@@ -142,18 +112,18 @@ def compute_offsets(
             raise LogError('the joint states have no efforts, which offsets from torques need')
         bare = calibration.with_offsets(np.zeros_like(calibration.offsets))
         identity = FtCalibration.identity(len(robot.ft_sensors))
-        fit = offset_from_torques(
+        offsets, (assumed, kept) = offset_from_torques(
             bare.apply(samples.ft_readings, samples.ft_temperatures),
             *_torque_map(build_estimator(settings, robot, identity), samples, progress),
-            np.where(changing(reference), reference, np.nan),
-            fit.offsets,
-            fit.assumed,
-            fit.given,
+            # Efforts that do not change are not measured.
+            np.where(np.fmax.reduce(reference) > np.fmin.reduce(reference), reference, np.nan),
+            offsets,
+            (assumed, kept),
         )
     text = 'the log does not determine the offset, a part of it is that of the settings'
     names = [sensor.name for sensor in robot.ft_sensors]
-    findings += tuple(finding('unexcited', names[k], what=text) for k in np.flatnonzero(fit.given))
-    return Offsets(request, calibration.with_offsets(fit.offsets), support, fit, findings)
+    findings += tuple(finding('unexcited', names[k], what=text) for k in np.flatnonzero(kept))
+    return Offsets(request, calibration.with_offsets(offsets), assumed, support, findings)
 
 
 def offset_from_torques(
@@ -162,25 +132,20 @@ def offset_from_torques(
     slopes: Array,
     reference: Array,
     prior: Array,
-    prior_assumed: Mask,
-    prior_given: Mask,
-) -> OffsetFit:
+    marks: Sequence[Mask],
+) -> tuple[Array, list[Mask]]:
     """
-    Return the offsets with which estimated torques are closest to reference torques.
+    Return offsets with which torques are closest to references, and those that marks reach.
 
     readings (n, n_fts, 6) [N, Nm]; torques (n, n_joints): without readings [Nm or N]; slopes
     (n, n_joints, n_fts, 6): of torques by readings; reference (n, n_joints); prior (n_fts, 6):
-    stays where the data do not determine an offset; prior_assumed, prior_given (n_fts,).
+    stays where the data do not determine an offset; marks (n_fts,): priors that stay in others.
     """
     n_fts, acts = readings.shape[1], slopes != 0.0
-
-    def residuals(offsets: Array) -> Array:
-        # A sensor that a joint does not depend on may be NaN.
-        shares = np.where(acts, slopes * (readings - offsets)[:, None], 0.0)
-        return np.asarray(torques + shares.sum(axis=(2, 3)) - reference)
-
+    # A sensor that a joint does not depend on may be NaN.
+    shares = np.where(acts, slopes * (readings - prior)[:, None], 0.0)
+    before = torques + shares.sum(axis=(2, 3)) - reference
     # A joint that depends on no sensor, or has no reference, determines nothing.
-    before = residuals(prior)
     used = np.isfinite(before) & acts.any(axis=(2, 3))
     if not used.any():
         raise LogError('no sample of the range has both FT readings and reference torques')
@@ -191,18 +156,9 @@ def offset_from_torques(
     known = Vt[:rank]
     change = scale * (known.T @ ((U.T @ before[used])[:rank] / sigma[:rank]))
     offsets = prior + change.reshape(n_fts, 6)
-    count, squares = used.sum(axis=0), np.where(used, residuals(offsets), 0.0) ** 2
-    deviations = np.sqrt(squares.sum(axis=0) / np.where(count, count, np.nan))
     stays = np.abs(np.eye(6 * n_fts) - known.T @ known) > PRIOR_ROUND_OFF
-
-    def reached(marked: Mask) -> Mask:
-        """Return the offsets (n_fts,) into which those of marked sensors enter."""
-        return np.asarray(stays[:, np.repeat(marked, 6)].reshape(n_fts, -1).any(axis=1))
-
-    return OffsetFit(
-        offsets, deviations, rank, int(used.any(axis=1).sum()),
-        reached(prior_assumed), reached(prior_given),
-    )  # fmt: skip
+    of_sensors = stays.reshape(n_fts, 6, n_fts, 6).any(axis=(1, 3))
+    return offsets, [(of_sensors & mark).any(axis=1) for mark in marks]
 
 
 def _torque_map(
@@ -224,33 +180,3 @@ def _torque_map(
         readings[:, k, axis] = 0.0
         progress('offsets from torques', done / readings[0].size)
     return values, slopes
-
-
-def in_hindsight(settings: EstimatorSettings) -> EstimatorSettings:
-    """Return settings that filter readings and motion alike, without delay."""
-    used = settings.filter
-    if used.kind == 'kalman':
-        return settings
-    whole = replace(used, kind='savitzky_golay', delay=0.5 * used.window, smooth_readings=True)
-    return replace(settings, filter=whole)
-
-
-def predict_wrenches(
-    recording: Log, robot: Robot, settings: EstimatorSettings, support: str = ''
-) -> PredictedWrenches:
-    """Predict FT readings from motion and inertial parameters; support: default the fixed link."""
-    part = recording.thinned(MAX_SAMPLES)
-    samples = part.without_frozen()
-    noise = np.array([settings.ft_of(one.name).noise for one in robot.ft_sensors]).reshape(-1, 6)
-    if settings.filter.smooth_readings and len(recording.times) > 1:
-        count = settings.filter.window / float(np.median(np.diff(recording.times)))
-        # Variance of the middle of a cubic polynomial over many samples, times their number.
-        noise = noise * min(1.0, np.sqrt(9.0 / 4.0 / count))
-    support = support or settings.fixed_link
-    loads = support_loads(build_estimator(settings, robot), samples, [support])
-    if not np.isfinite(samples.ft_readings - loads.readings).all(axis=2).any():
-        recording.require_derivatives()
-    return PredictedWrenches(
-        samples, part.times, loads.readings, loads.assumed, loads.sides, support, noise,
-        settings.frozen_after > 0.0,
-    )  # fmt: skip

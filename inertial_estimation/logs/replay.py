@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -22,6 +22,7 @@ from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.fault_equations import PERIOD
 from inertial_estimation.estimation.internal_wrenches import build_internal_wrenches
+from inertial_estimation.estimation.reading_checks import ReadingChecks
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.array_samples import Irregular
 from inertial_estimation.logs.log import Log, Progress, TimeRange, Touches, no_progress, spread
@@ -134,7 +135,7 @@ class _Job(NamedTuple):
     def run(self, pieces: Iterable[Log], offsets: Offsets) -> Replay:
         """Return the replay of the pieces; all of it if it is one."""
         estimator = build_estimator(self.settings, self.robot, calibration=offsets.calibration)
-        summary = Summary(self.robot, self.settings)
+        summary, checks = Summary(self.robot, self.settings), ReadingChecks(self.robot)
         limiter = RateLimiter(self.deviations_rate or 0)
         few, even, span, reads, stride = [], [], [], not self.robot.ft_sensors, 1
         self.progress('estimating', 0.0)
@@ -146,7 +147,7 @@ class _Job(NamedTuple):
                 if not len(rows):
                     continue
                 part = log if len(rows) == len(log.times) else log.take(rows)
-                found = self._estimated(part, estimator, offsets, limiter)
+                found = self._estimated(part, estimator, offsets, limiter, checks)
                 reads = reads or not np.isnan(found.recording.samples.ft_readings).all()
                 summary.add(found)
                 if bag is not None:
@@ -174,15 +175,24 @@ class _Job(NamedTuple):
         }
         self.progress('checks', 1.0)
         result = replace(found if self.whole else some, summary=record)
-        return replace(result, findings=(*summary.findings(), *replay_findings(result)))
+        findings = (*summary.findings(), *checks.seen.values(), *replay_findings(result))
+        return replace(result, findings=findings)
 
     def _estimated(
-        self, log: Log, estimator: WrenchEstimator, offsets: Offsets, limiter: RateLimiter
+        self,
+        log: Log,
+        estimator: WrenchEstimator,
+        offsets: Offsets,
+        limiter: RateLimiter,
+        checks: ReadingChecks,
     ) -> Replay:
         """Return the estimates of a piece, and their standard deviations at times."""
-        estimate = clean = estimate_log(estimator, log.samples, log.touches)
+        failing, numbers = checks.follow(log.samples)
+        marks = [partial(checks.marked, failing=one) if one else None for one in failing]
+        estimate = clean = estimate_log(estimator, log.samples, log.touches, marks, numbers)
         if log.frozen.any():
-            clean = estimate_log(estimator, log.without_frozen(), log.touches)
+            samples = log.without_frozen()
+            clean = estimate_log(estimator, samples, log.touches, marks, numbers)
         request, outputs = offsets.request, self.settings.outputs
         judged = ~(request.time_range.mask(log.times) & (request.source != 'settings'))
         found = Replay(estimator, self.settings, log, estimate, clean, offsets, judged)
@@ -229,17 +239,23 @@ def _even(log: Log, start_ns: int) -> list[Log]:
 
 
 def estimate_log(
-    estimator: WrenchEstimator, samples: SampleBatch, touches: Touches | None
+    estimator: WrenchEstimator,
+    samples: SampleBatch,
+    touches: Touches | None,
+    marks: Sequence[Any],
+    numbers: Indices,
 ) -> WrenchEstimate:
-    """Estimate every sample with the contacts of its time."""
-    if touches is None or not touches.rows.any():
-        return estimator.batch(samples)
+    """Estimate every sample with the contacts of its time and its one of the marks of `batch`."""
+    kinds = numbers if touches is None else touches.rows * len(marks) + numbers
+    if not kinds.any():
+        return estimator.batch(samples, mark=marks[0])
     order, parts = [], []
-    for number in np.unique(touches.rows):
-        contacts = estimator.with_touches(touches.sets[number])
-        rows = np.flatnonzero(touches.rows == number)
+    for kind in np.unique(kinds).tolist():
+        touch, mark = divmod(kind, len(marks))
+        contacts = estimator.with_touches(touches.sets[touch] if touches else ())
+        rows = np.flatnonzero(kinds == kind)
         order.append(rows)
-        parts.append(estimator.batch(samples.take(rows), contacts))
+        parts.append(estimator.batch(samples.take(rows), contacts, marks[mark]))
     return joined_estimates(estimator, parts, np.argsort(np.concatenate(order)))
 
 

@@ -217,9 +217,11 @@ class ResultBag(AbstractContextManager['ResultBag']):
 
     def __exit__(self, kind: object, *error: object) -> None:
         """Finish the bag; of an error nothing stays."""
-        self._bag.__exit__()
-        if kind is not None:
-            rmtree(self._path)
+        try:
+            self._bag.__exit__()
+        finally:
+            if kind is not None:
+                rmtree(self._path)
 
     def add(self, replay: Replay, progress: Progress = no_progress) -> None:
         """Write the results of a piece."""
@@ -234,29 +236,25 @@ class ResultBag(AbstractContextManager['ResultBag']):
         fixed = {one.topic: encoders(one, layout) for one in OUTPUTS if not one.names_contacts}
         # Touches come and go, and may take the row of a default contact.
         touches = replay.recording.touches or Touches.of([()] * len(replay.times))
-        contacts = {number: replay.estimator.with_touches(touches.sets[number]).contacts
-                    for number in np.unique(touches.rows).tolist()}  # fmt: skip
         columns = {contact.name: column for column, contact in enumerate(estimate.contacts)}
 
         @cache
-        def named(names: tuple[str, ...]) -> dict[str, Any]:
-            present = tuple(estimate.contacts[columns[name]] for name in names)
-            return {
-                one.topic: encoders(one, layout._replace(contacts=present))
-                for one in OUTPUTS
-                if one.names_contacts
-            }
+        def topics_of(there: tuple[int, ...]) -> dict[str, Any]:
+            own = layout._replace(contacts=tuple(estimate.contacts[c] for c in there))
+            return fixed | {one.topic: encoders(one, own) for one in OUTPUTS if one.names_contacts}
+
+        @cache
+        def present(number: int) -> tuple[tuple[Contact, ...], tuple[int, ...]]:
+            contacts = replay.estimator.with_touches(touches.sets[number]).contacts
+            return contacts, tuple(columns[contact.name] for contact in contacts)
 
         stamps = replay.recording.samples.stamp_ns.tolist()
         deviations = replay.deviations
         known = [] if deviations is None else deviations.rows.tolist()
         rows = {row: m for m, row in enumerate(known)}
         for k, (stamp, number) in enumerate(zip(stamps, touches.rows.tolist())):
-            names = tuple(contact.name for contact in contacts[number])
-            there = [columns[name] for name in names]
-            results = _results(replay, k, rows.get(k), contacts[number], there)
-            results = results._replace(surfaces=surfaces)
-            topics = fixed | named(names)
+            results = _results(replay, k, rows.get(k), *present(number))
+            results, topics = results._replace(surfaces=surfaces), topics_of(present(number)[1])
             for output in OUTPUTS:
                 if output.pace is Pace.CHANGE and self._n_samples:
                     continue
@@ -274,20 +272,20 @@ class ResultBag(AbstractContextManager['ResultBag']):
 
 
 def _results(
-    replay: Replay, k: int, m: int | None, contacts: tuple[Contact, ...], there: list[int]
+    replay: Replay, k: int, m: int | None, contacts: tuple[Contact, ...], there: tuple[int, ...]
 ) -> Results:
     """Return the results of sample k, and deviations m, with the contacts that are there."""
-    batch, found = replay.estimate, replay.deviations
+    batch, found, columns = replay.estimate, replay.deviations, list(there)
     estimate = batch.at(k)._replace(
         contacts=contacts,
-        wrenches=batch.wrenches[k, there],
-        contact_quality=batch.contact_quality[k, there],
-        limits=batch.limits[k, there],
+        wrenches=batch.wrenches[k, columns],
+        contact_quality=batch.contact_quality[k, columns],
+        limits=batch.limits[k, columns],
     )
     deviations = None
     if found is not None and m is not None:
         deviations = Deviations(
-            int(estimate.stamp_ns), contacts, found.wrenches[m, there], found.torques[m],
+            int(estimate.stamp_ns), contacts, found.wrenches[m, columns], found.torques[m],
             found.external_torques[m], found.residuals[m],
         )  # fmt: skip
     through, net = (

@@ -15,7 +15,6 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.fault_hypotheses import Fault
-from inertial_estimation.estimation.reading_checks import find_impossible
 from inertial_estimation.findings import Finding, few, finding, limit_of
 from inertial_estimation.logs.results import Replay
 from inertial_estimation.logs.sensor_agreement import (
@@ -45,6 +44,7 @@ UNUSABLE = np.isin(
     [SensorState.ABSENT, SensorState.STALE, SensorState.INVALID, SensorState.PARTIAL],
 )
 """By state."""
+REASONS = {SensorState.PARTIAL: 'accelerometer or gyroscope alone'}
 STARTUP = 2.0
 """Streams that come later than this after the first sample are missing [s]."""
 
@@ -53,31 +53,18 @@ class Figures:
     """Number, mean and root mean square of values, from their sums."""
 
     def __init__(self) -> None:
-        self.n, self.assumed = 0, False
-        self._sums = np.zeros(2)
-
-    def add(self, n: int, sums: Array, *, assumed: bool = False) -> None:
-        """Take the number of some values, and their sum and that of their squares, (2, ...)."""
-        self.n, self.assumed = self.n + n, self.assumed or assumed
-        self._sums = (self._sums.T + sums.T).T
+        self.n, self.sums = 0, np.zeros(2)
+        """Number of values; their sum and that of their squares, (2, ...)."""
 
     @property
     def means(self) -> Array:
         """Mean of the values and of their squares, (2, ...); NaN without values."""
-        return self._sums / (self.n or np.nan)
+        return self.sums / (self.n or np.nan)
 
     def record(self) -> Record:
         """Return the figures."""
         mean, square = self.means
         return {'n_samples': self.n, 'mean': mean.tolist(), 'rms': np.sqrt(square).tolist()}
-
-
-def _sums(values: Array, used: Mask) -> Iterator[tuple[int, Array]]:
-    """Yield number and sums of each column of values (n, k, ...) where used (n, k)."""
-    used = used.reshape(*used.shape, *[1] * (values.ndim - 2))
-    known = np.where(used, values, 0.0)
-    sums = np.stack([known.sum(axis=0), np.einsum('i...,i...->...', known, known)], axis=1)
-    yield from zip(used.reshape(*used.shape[:2]).sum(axis=0).tolist(), sums)
 
 
 class Summary:
@@ -88,6 +75,8 @@ class Summary:
         self._contacts: dict[str, Contact] = {}
         self._figures: defaultdict[tuple[str, ...], Figures] = defaultdict(Figures)
         """By kind of the result and name."""
+        self._assumed = set[tuple[str, str]]()
+        """Results that depend on assumed joints."""
         self._free: Mask = np.zeros(len(robot.submodels), dtype=bool)
         """Submodels that are without a contact of six unknowns at times."""
         self._reported = np.full((2, len(robot.joint_names)), np.nan)
@@ -99,7 +88,6 @@ class Summary:
         self._n_samples, self._judged, self._periods = 0, 0, list[float]()
         self._lacking: dict[tuple[str, str], list[int]] = {}
         """Of joints and sensors after the start: samples, those without value, first state."""
-        self._impossible: dict[tuple[str, str], Finding] = {}
         self._momentum = MomentumRecords(robot, settings)
         self._lack = ''
         """Reason that standard deviations are unknown."""
@@ -114,26 +102,24 @@ class Summary:
         self._n_samples += len(times)
         self._judged += int(part.judged.sum())
         self._contacts |= {one.name: one for one in clean.contacts}
+        spreads = part.deviations
+        self._lack = self._lack or (spreads.lack if spreads else '')
         for kind, names, good in self._results(part):
             assumed = ((getattr(clean, QUALITIES[kind]) & ASSUMED != 0) & good).any(axis=0)
-            sums = _sums(getattr(clean, kind), good)
-            for name, (n, own), is_assumed in zip(names, sums, assumed.tolist(), strict=True):
-                self._figures[kind, name].add(n, own, assumed=is_assumed)
-        if (spreads := part.deviations) is not None:
-            self._lack = self._lack or spreads.lack
-            for kind, names, good in self._results(part):
+            self._assumed |= {(kind, name) for name, yes in zip(names, assumed) if yes}
+            self._add([(kind, name) for name in names], getattr(clean, kind), good)
+            if spreads is not None:
                 values = getattr(spreads, kind)
-                known = good[spreads.rows] & ~np.isnan(values).any(
-                    axis=tuple(range(2, values.ndim))
-                )
-                for name, (n, own) in zip(names, _sums(values, known), strict=True):
-                    self._figures[kind, name, 'deviation'].add(n, own)
+                known = ~np.isnan(values).any(axis=tuple(range(2, values.ndim)))
+                keys = [(kind, name, 'deviation') for name in names]
+                self._add(keys, values, known & good[spreads.rows])
         self._compare(part)
         for kind, found in (('joint', part.through), ('link', part.net)):
             if found is not None:
-                sums = _sums(found.wrenches, np.asarray(np.isfinite(found.wrenches).all(axis=2)))
-                for name, frame, (n, own) in zip(found.names, found.frames, sums, strict=True):
-                    self._figures[kind, name, frame].add(n, own)
+                keys = [(kind, *one) for one in zip(found.names, found.frames, strict=True)]
+                self._add(
+                    keys, found.wrenches, np.asarray(np.isfinite(found.wrenches).all(axis=2))
+                )
         late = times > self._times[0] + STARTUP + self._settings.filter.window
         for names, kind in (
             (self._robot.joint_names, 'joint'),
@@ -146,10 +132,17 @@ class Summary:
                 lacking = own[UNUSABLE[own]]
                 counts[2] = counts[2] or int(max(lacking[:1], default=0))
                 counts[:2] = counts[0] + len(own), counts[1] + len(lacking)
-        for one in find_impossible(self._robot, samples):
-            self._impossible.setdefault((one.subject, one.code), one)
         self._momentum.add(part)
         self._situations.update({one[:3]: len(one.rows) for one in find_situations(part)})
+
+    def _add(self, keys: Sequence[tuple[str, ...]], values: Array, used: Mask) -> None:
+        """Add columns of values (n, k, ...) to the figures of their keys, where used (n, k)."""
+        counts, used = used.sum(axis=0), used.reshape(*used.shape, *[1] * (values.ndim - 2))
+        known = np.where(used, values, 0.0)
+        sums = known.sum(axis=0), np.einsum('i...,i...->...', known, known)
+        for key, n, *own in zip(keys, counts.tolist(), *sums, strict=True):
+            figures = self._figures[key]
+            figures.n, figures.sums = figures.n + n, (figures.sums.T + np.array(own).T).T
 
     def _results(self, part: Replay) -> Iterator[tuple[str, Sequence[str], Mask]]:
         """Yield each kind of results, their names, and the samples at which each is judged."""
@@ -190,8 +183,7 @@ class Summary:
         good = part.judged[:, None] & (part.clean.torque_quality & UNFIT == 0)
         good &= np.isfinite(torques + reported)
         both = np.stack([torques, reported, torques - reported, torques * reported], axis=2)
-        for name, (n, own) in zip(self._robot.joint_names, _sums(both, good), strict=True):
-            self._figures['compared', name].add(n, own)
+        self._add([('compared', name) for name in self._robot.joint_names], both, good)
 
     def record(self, replay: Replay) -> Record:
         """Return all figures: numbers, and lists of records; of the replay some samples."""
@@ -260,7 +252,7 @@ class Summary:
             figures, deviations = self._figures[kind, name], self._figures[kind, name, 'deviation']
             yield {
                 of: name,
-                'assumed': figures.assumed,
+                'assumed': (kind, name) in self._assumed,
                 **figures.record(),
                 'standard_deviation': np.broadcast_to(
                     deviations.means[0], figures.means[0].shape
@@ -302,12 +294,12 @@ class Summary:
         return None
 
     def findings(self) -> Iterator[Finding]:
-        """Yield joints and sensors without values after the start, and impossible readings."""
+        """Yield joints and sensors without values after the start."""
         for (_, name), (n, lacking, state) in self._lacking.items():
             if lacking:
-                what = f'reading ({SensorState(state).name.lower()})'
+                reason = SensorState(state)
+                what = f'reading ({REASONS.get(reason, reason.name.lower())})'
                 yield finding('missing', name, what=what, share=lacking / n)
-        yield from self._impossible.values()
 
 
 def _streams(

@@ -16,14 +16,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.config.files import load_mapping
-from inertial_estimation.config.schema import (
-    Names,
-    Numbers,
-    Reader,
-    Texts,
-    Vector,
-    record,
-)
+from inertial_estimation.config.schema import Names, Numbers, Reader, Texts, Vector, record
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.model.link_motions import link_poses
 from inertial_estimation.model.robot import Robot

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Indices, Mask, Stamps
 from inertial_estimation.config import EstimatorSettings
@@ -27,6 +28,7 @@ from inertial_estimation.signals.sensor_stream import MAX_INTERVALS
 from inertial_estimation.signals.stream import MAX_QUEUE
 from inertial_estimation.signals.stream_statistics import FrozenInterval, StreamStatistics
 
+States = NDArray[np.uint8]
 CHUNK = 512
 """Samples whose weights are worked on at once; they fit into a processor's cache."""
 
@@ -337,3 +339,36 @@ def _regular_runs(
         runs.append(run)
         intervals.append(interval)
     return np.array(runs, dtype=np.intp), intervals
+
+
+def unchanged_since(values: Array) -> Indices:
+    """Return the first row with the bits of each row."""
+    bits = values.view(np.int64)
+    new = np.append(True, (bits[1:] != bits[:-1]).any(axis=1))[: len(values)]
+    return np.maximum.accumulate(np.where(new, np.arange(len(values)), 0))
+
+
+def judge_readings(values: Array, measures: str) -> States:
+    """Return the states of readings (n, 6) by their finite numbers, as `SensorStream.judge`."""
+    halves = values.reshape(-1, 2, 3)
+    finite: Mask = np.asarray(np.isfinite(halves).all(axis=2))
+    absent: Mask = np.asarray(np.isnan(halves).all(axis=2))
+    (turn, shift), (no_turn, no_shift) = finite.T, absent.T
+    declared = {'accelerometer': shift, 'gyroscope': turn}.get(measures, turn & shift)
+    in_part = (measures == 'both') & ((shift & no_turn) | (turn & no_shift))
+    states = np.where(in_part, State.PARTIAL, State.INVALID)
+    return np.where(declared | (turn & shift), State.FRESH, states).astype(np.uint8)
+
+
+def frozen_intervals(
+    stamps: Stamps, since: Indices, judged: States, limit_ns: int
+) -> tuple[FrozenInterval, ...]:
+    """Return the intervals of bit-equal values that `SensorStream` keeps."""
+    last = np.flatnonzero(np.diff(since, append=-1))
+    first = since[last]
+    frozen = (limit_ns > 0) & (stamps[last] - stamps[first] >= limit_ns)
+    frozen &= judged[last] != State.INVALID
+    # The one that is open comes on top.
+    rows = np.flatnonzero(frozen)[-MAX_INTERVALS - int(frozen[-1:].sum()) :]
+    ends = (stamps[first[rows]], stamps[first[rows] + 1], stamps[last[rows]])
+    return tuple(FrozenInterval(*one) for one in zip(*(x.tolist() for x in ends), strict=True))

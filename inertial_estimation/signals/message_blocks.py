@@ -8,11 +8,33 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Indices, Stamps
 from inertial_estimation.signals.cdr import END_NS, FLOAT, NANOSECONDS, STAMP_AT
 from inertial_estimation.signals.messages import MAX_LAYOUTS, Decoder
 from inertial_estimation.signals.router import Source
+
+
+class Messages(NamedTuple):
+    """Serialized messages in one array of bytes."""
+
+    data: NDArray[np.uint8]
+    starts: Indices
+    sizes: Indices
+
+    @classmethod
+    def of(cls, messages: Sequence[bytes]) -> Messages:
+        """Return messages behind one another."""
+        sizes = np.fromiter(map(len, messages), np.intp, len(messages))
+        data = np.frombuffer(b''.join(messages), np.uint8)
+        return cls(data, np.cumsum(sizes) - sizes, sizes)
+
+    def one(self, row: int) -> bytes:
+        """Return one message."""
+        start = self.starts[row]
+        return self.data[start : start + self.sizes[row]].tobytes()
 
 
 class Block(NamedTuple):
@@ -28,29 +50,27 @@ class Block(NamedTuple):
     """Of each sequence (n, its length); fields that follow one another are one."""
 
 
-def read_blocks(source: Source, messages: Sequence[bytes]) -> list[Block] | None:
+def read_blocks(source: Source, messages: Messages) -> list[Block] | None:
     """Return the readings of many messages by layout; None: some of them need `Source.read`."""
     blocks = _decode(source.decoder, messages)
     for block in blocks or ():
         if not ((block.stamps > 0) & (block.stamps < END_NS)).all():
             return None
-        source.read(messages[block.rows[0]])
+        source.read(messages.one(block.rows[0]))
     return blocks
 
 
-def _decode(decoder: Decoder, messages: Sequence[bytes]) -> list[Block] | None:
+def _decode(decoder: Decoder, messages: Messages) -> list[Block] | None:
     """Return many messages by layout; None: some are not plain, or have ever new layouts."""
     blocks: list[Block] = []
-    sizes = np.fromiter(map(len, messages), np.intp, len(messages))
-    left = np.arange(len(messages))
+    left = np.arange(len(messages.sizes))
     while len(left):
-        first = messages[left[0]]
+        first = messages.one(left[0])
         layout = None if len(blocks) == MAX_LAYOUTS else decoder.learn(first)
         if layout is None:
             return None
-        alike = left[sizes[left] == len(first)]
-        data = np.frombuffer(b''.join([messages[k] for k in alike.tolist()]), np.uint8)
-        data = data.reshape(len(alike), len(first))
+        alike = left[messages.sizes[left] == len(first)]
+        data = sliding_window_view(messages.data, len(first))[messages.starts[alike]]
         mask, expected = (
             np.frombuffer(number.to_bytes(layout.size, 'little'), np.uint8)
             for number in (layout.mask, layout.expected)

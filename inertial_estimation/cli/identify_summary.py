@@ -11,12 +11,7 @@ import numpy as np
 
 from inertial_estimation.identification.evidence import Determined, Evidence
 from inertial_estimation.identification.fit import BlockFit
-from inertial_estimation.identification.unknowns import (
-    FT_OFFSET,
-    OF_A_BODY,
-    Extra,
-    Term,
-)
+from inertial_estimation.identification.unknowns import FT_OFFSET, OF_A_BODY, Extra, Term
 from inertial_estimation.logs.identify import RobotIdentification
 from inertial_estimation.model.inertia import INERTIAL, INERTIAL_UNITS
 from inertial_estimation.model.urdf import parse
