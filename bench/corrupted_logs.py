@@ -281,7 +281,7 @@ def information(case: Case, robot: Robot, samples: SampleBatch) -> float:
             parts = [own.get(b, np.zeros((*shape, len(sizes)))) for own, sizes in errors]
             joint[b] = np.concatenate(parts, axis=2)
         sizes = np.concatenate([sizes for _, sizes in errors])
-        fits.append(one.linear(joint, sizes=sizes)[1:])
+        fits.append(one.solve(one.grams(joint), sizes=sizes)[1:])
     (before, price), (after, other) = fits
     return wrong.score(after, other - price, before)
 

@@ -259,6 +259,7 @@ class Fit:
             self.kept.append(known)
             self.whole.append(r)
             self.raw.append(self.free(len(self.raw), r))
+        self.squares = np.array([mean_square(r) for r in self.raw])
 
     def free(self, b: int, values: Array) -> Array:
         """Return values (n, k, ...) of equations b without what is free in them, flat."""
@@ -266,10 +267,6 @@ class Fit:
         flat = flat.reshape(flat.shape[0] * flat.shape[1], *flat.shape[2:])
         Q = self.bases[b]
         return np.asarray(flat - Q @ (Q.T @ flat))
-
-    def squares(self) -> Array:
-        """Return the mean squared residual of each kind of equations."""
-        return np.array([mean_square(r) for r in self.raw])
 
 
 def mean_square(values: Array) -> float:

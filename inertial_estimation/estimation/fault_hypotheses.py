@@ -34,7 +34,7 @@ from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
 MAX_SECONDS = 600.0
 """Of a log that are looked at [s]."""
-MAX_SAMPLES, SCREENED, MAX_TESTS, MAX_TOGETHER = 200, 25, 8, 16
+MAX_SAMPLES, SCREENED, MAX_TESTS, MAX_TOGETHER, MAX_PAIRS = 200, 25, 8, 16, 24
 """Instants of the final scores, and of the first ones of corrections of the motion."""
 CORRELATION, CONTACT_TIME = 0.3, 1.0
 """Time after which errors of the model are independent, and contacts [s]."""
@@ -110,8 +110,12 @@ class Fault(NamedTuple):
 
 What = tuple[str, str, float, str]
 """Subject, kind, size and unit of a hypothesis."""
+Motion = tuple[What, float, Change]
+"""What, price of the parameters [nats], and the correction of the motion."""
 Test = tuple[What, float, Array]
 """What, price of the parameters [nats], and the mean squares that are left."""
+Grams = dict[int, tuple[Array, Array]]
+"""Of equations: C' C (..., p, p) and C' r (..., p) of columns C and residuals r."""
 
 
 class FaultSearch:
@@ -153,10 +157,12 @@ class FaultSearch:
         each = np.array([one.value.shape[1] for one in self.null.equations])
         used = np.array([b.shape[1] for b in self.null.bases])
         self.weights = np.maximum(independent * share * each - used, 0.0)
-        self.weights[~np.isfinite(self.null.squares())] = 0.0
-        self.base = self.null.squares()
+        self.base = self.null.squares
+        self.weights[~np.isfinite(self.base)] = 0.0
         self.each = 0.5 * float(np.log(independent.max(initial=2.0)))
         """Price of one fitted parameter."""
+        self.errors = [(self.grams(columns), sizes) for columns, sizes in self.usual_errors()]
+        """Of the links, and of the matrix of each FT sensor."""
 
     def _floor(self, b: int) -> float:
         """Return the squared error of equations that is no fault."""
@@ -189,9 +195,9 @@ class FaultSearch:
                 own = [one.take(slice(k * n, k * n + n)) for one in found]
                 yield Fit(own, part.ft_readings)
 
-    def score(self, squares: Array, price: float, base: Array | None = None) -> float:
-        """Return the gain in log likelihood less the price of the hypothesis."""
-        return float(self.gains(squares, base).sum() - price)
+    def score(self, squares: Array, price: Any, base: Array | None = None) -> Any:
+        """Return the gain in log likelihood less the price of hypotheses (...)."""
+        return self.gains(squares, base).sum(axis=-1) - price
 
     def gains(self, squares: Array, base: Array | None = None) -> Array:
         """Return the gain in log likelihood of each equation."""
@@ -207,30 +213,45 @@ class FaultSearch:
         shares[more] = 1.0 - after[more] / before[more]
         return float(np.maximum(gains, 0.0) @ shares / max(np.abs(gains).sum(), 1e-9))
 
-    def linear(
-        self, columns: dict[int, Array], fit: Fit | None = None, sizes: Array | None = None
-    ) -> tuple[Array, Array, float]:
+    def grams(self, columns: dict[int, Array], fit: Fit | None = None) -> Grams:
+        """Return C' C and C' r of each equation; columns C (n, k, p)."""
+        fit, found = fit or self.null, {}
+        for b, C in columns.items():
+            if self.weights[b] > 0.0 and len(fit.raw[b]):
+                free = fit.free(b, C)
+                found[b] = free.T @ free, free.T @ fit.raw[b]
+        return found
+
+    def left(self, grams: Grams, x: Array, fit: Fit | None = None) -> Array:
+        """Return the mean squares of r - C x; x (..., p)."""
+        fit = fit or self.null
+        squares = np.tile(fit.squares, (*x.shape[:-1], 1))
+        for b, (G, h) in grams.items():
+            gain = np.sum(x * (2.0 * h - (G @ x[..., None])[..., 0]), axis=-1)
+            squares[..., b] = np.maximum(squares[..., b] - gain / len(fit.raw[b]), 0.0)
+        return squares
+
+    def solve(
+        self, grams: Grams, fit: Fit | None = None, sizes: Array | None = None
+    ) -> tuple[Array, Array, Any]:
         """
-        Fit r - C x over all equations; columns C (n, k, p), usual sizes of x (p,).
+        Fit r - C x over all equations, of one hypothesis or many (...); usual sizes of x (p,).
 
         Return x over its sizes, mean squares and the price of x; without sizes it has none.
         """
         fit = fit or self.null
-        squares, price = fit.squares(), 0.0
-        x: Array = np.empty(0)
-        used = (self.weights > 0.0) & np.isfinite(squares)
-        scale = 1.0 if sizes is None else sizes
-        freed = {b: fit.free(b, C * scale) for b, C in columns.items() if used[b]}
-        for _ in range(3 if freed else 0):
+        x, squares, price = np.empty(0), fit.squares, 0.0
+        if sizes is not None:
+            grams = {b: (G * np.outer(sizes, sizes), h * sizes) for b, (G, h) in grams.items()}
+        for _ in range(3 if grams else 0):
             A, y = 0.0 if sizes is None else np.eye(len(sizes)), 0.0
-            for b, C in freed.items():
-                weight = self.weights[b] / max(1, len(C)) / (squares[b] + self.floors[b])
-                A, y = A + weight * C.T @ C, y + weight * C.T @ fit.raw[b]
-            x = np.asarray(np.linalg.lstsq(A, y, rcond=1e-9)[0], dtype=np.float64)
+            for b, (G, h) in grams.items():
+                weight = self.weights[b] / len(fit.raw[b]) / (squares[..., b] + self.floors[b])
+                A, y = A + weight[..., None, None] * G, y + weight[..., None] * h
+            x = (np.linalg.pinv(A, 1e-9, hermitian=True) @ np.asarray(y)[..., None])[..., 0]
             if sizes is not None:
-                price = 0.5 * float(x @ x + np.linalg.slogdet(A)[1])
-            for b, C in freed.items():
-                squares[b] = mean_square(fit.raw[b] - C @ x)
+                price = 0.5 * (np.sum(x * x, axis=-1) + np.linalg.slogdet(A)[1])
+            squares = self.left(grams, x, fit)
         return x, squares, price
 
     def with_readings(self, readings: dict[int, Array]) -> Array:
@@ -251,59 +272,89 @@ class FaultSearch:
     def ft_hypotheses(self) -> Iterator[Test]:
         """Yield corrections of FT sensors."""
         F, stamps = self.null.readings, self.grid.stamp_ns[self.rows]
-        n, times = len(F), 1e-9 * (stamps - stamps[0])
-        steps, usual = np.linspace(0.0, times[-1], 42)[1:-1], JUMP * np.repeat([1.0, LEVER], 3)
-        ramp = times / max(times[-1], PERIOD)
+        times, usual = 1e-9 * (stamps - stamps[0]), JUMP * np.repeat([1.0, LEVER], 3)
+        steps = np.linspace(0.0, times[-1], 42)[1:-1]
         for s, sensor in enumerate(self.robot.ft_sensors):
-            own = [(b, one) for b, one in enumerate(self.null.equations) if s in one.loads]
-            slopes = {b: one.loads[s] for b, one in own if not one.touched}
-            near = slopes or {b: one.loads[s] for b, one in own}
+            grams, all_ = self.errors[1 + s][0], self.null.equations
+            free = {b for b in grams if not all_[b].touched}
+            scaled: list[tuple[str, float, float, Array]] = []
             for R in TURNS:
-                turned = (F[:, s].reshape(n, 2, 3) @ R.T).reshape(n, 6)
                 text = ', '.join(('-' if r.sum() < 0 else '') + 'xyz'[abs(r).argmax()] for r in R)
                 kind = 'sign' if text == '-x, -y, -z' else f'axes ({text})'
                 price = 0.0 if kind == 'sign' else LOG_TURNS
-                yield (sensor.name, kind, np.nan, ''), price, self.with_readings({s: turned})
+                scaled.append((kind, np.nan, price, np.kron(np.eye(2), R) - np.eye(6)))
             for what, axes in AXES.items():
-                part = np.zeros((n, 6, 1))
-                part[:, axes, 0] = F[:, s, axes]
-                x, squares, _ = self.linear({b: L @ part for b, L in near.items()})
+                part = np.diag(np.isin(np.arange(6), np.arange(6)[axes]).astype(float))
+                v = part.reshape(36, 1)
+                own = {
+                    b: (v.T @ G @ v, v.T @ h)
+                    for b, (G, h) in grams.items()
+                    if b in free or not free
+                }
+                x, squares, _ = self.solve(own)
                 if not len(x) or x[0] == -1.0:
                     continue
                 gain = 1.0 / (1.0 + x[0])
-                if slopes and not what:
+                if free and not what:
                     yield (sensor.name, 'gain', gain, '1'), self.each, squares
-                for unit in (unit for unit in UNITS if 0.7 < gain / unit < 1.4):
-                    squares = self.with_readings({s: F[:, s] + (1.0 / unit - 1.0) * part[..., 0]})
-                    yield (sensor.name, f'unit{what}', unit, '1'), 1.0, squares
-            for delay in () if self.still else DELAYS:
+                near = [unit for unit in UNITS if 0.7 < gain / unit < 1.4]
+                scaled += [(f'unit{what}', u, 1.0, (1.0 / u - 1.0) * part) for u in near]
+            left = self.left(grams, np.array([M.ravel() for *_, M in scaled]))
+            for (kind, size, price, _), squares in zip(scaled, left, strict=True):
+                yield (sensor.name, kind, size, '1'), price, squares
+            if self.still:
+                continue
+            for delay in DELAYS:
                 shifted = self.grid.ft_readings[self.rows + round(delay / PERIOD), s]
                 squares = self.with_readings({s: shifted})
                 yield (sensor.name, 'delay', delay, 's'), self.each, squares
-            jumps = ((('jump', self.each), times >= at) for at in steps)
-            for (kind, extra), course in () if self.still else ((('drift', 0.0), ramp), *jumps):
-                columns = {b: L @ (course[:, None, None] * np.eye(6)) for b, L in slopes.items()}
-                x, squares, price = self.linear(columns, sizes=usual)
-                if len(x):  # a moment counts as a force at the lever
-                    size = JUMP * float(np.linalg.norm(x))
-                    yield (sensor.name, kind, size, 'N'), price + extra, squares
+            ramp = (times / max(times[-1], PERIOD))[:, None, None]
+            drift = self.grams({b: all_[b].loads[s] * ramp for b in free})
+            jumps = {b: self._since(b, all_[b].loads[s], times, steps) for b in free}
+            for kind, extra, courses in ('drift', 0.0, drift), ('jump', self.each, jumps):
+                if not courses:
+                    continue
+                x, squares, price = self.solve(courses, sizes=usual)
+                # A moment counts as a force at the lever.
+                for own, left, cost in zip(*map(np.atleast_2d, (x, squares)), np.ravel(price)):
+                    size = JUMP * float(np.linalg.norm(own))
+                    yield (sensor.name, kind, size, 'N'), float(cost) + extra, left
         for s, u in combinations(range(F.shape[1]), 2):
             pair = f'{self.robot.ft_sensors[s].name} {self.robot.ft_sensors[u].name}'
             squares = self.with_readings({s: F[:, u], u: F[:, s]})
             yield (pair, 'exchanged', np.nan, ''), self.each, squares
 
+    def _since(self, b: int, C: Array, times: Array, steps: Array) -> tuple[Array, Array]:
+        """Return C' C (m, p, p) and C' r of columns (n, k, p) that begin at steps (m,)."""
+        kept = self.null.kept[b]
+        C = C[kept]
+        Q, r = (one.reshape(*C.shape[:2], -1) for one in (self.null.bases[b], self.null.raw[b]))
+        at = np.searchsorted(times[kept], steps)
+        parts = []
+        for one in (C, Q, r):
+            each = np.einsum('nki,nkj->nij', one, C)
+            later = np.cumsum(each[::-1], axis=0)[::-1]
+            parts.append(np.concatenate([later, 0.0 * later[:1]])[at])
+        whole, shared, found = parts
+        return whole - np.swapaxes(shared, 1, 2) @ shared, found[:, 0]
+
     def link_hypotheses(self) -> Iterator[Test]:
         """Yield other masses of links, beyond their usual errors."""
-        for k, link in enumerate(self.robot.links):
-            columns = {
-                b: -one.links[k][..., :1]
-                for b, one in enumerate(self.null.equations)
-                if k in one.links and not one.touched
-            }
-            x, squares, _ = self.linear(columns)
-            if len(x) and x[0] > -1.0 and abs(x[0]) > 2.0 * MASS_ERROR:
-                mass = float(self.robot.parameters[k, 0] * (1.0 + x[0]))
-                yield (link.name, 'mass', mass, 'kg'), self.each, squares
+        grams, all_ = self.errors[0][0], self.null.equations
+        masses = {
+            b: (np.diagonal(G)[::4, None, None], h[::4, None])
+            for b, (G, h) in grams.items() if not all_[b].touched
+        }  # fmt: skip
+        x, found, _ = self.solve(masses)
+        for link, change, mass, squares in (
+            zip(self.robot.links, x, self.robot.parameters[:, 0], found) if len(x) else ()
+        ):
+            if change[0] > -1.0 and abs(change[0]) > 2.0 * MASS_ERROR:
+                yield (
+                    (link.name, 'mass', float(mass * (1.0 + change[0])), 'kg'),
+                    self.each,
+                    squares,
+                )
 
     def usual_errors(self) -> Iterator[tuple[dict[int, Array], Array]]:
         """Yield columns and sizes of usual errors of all masses, and of each FT matrix."""
@@ -325,12 +376,12 @@ class FaultSearch:
 
     def usual_gains(self) -> Iterator[tuple[Array, float]]:
         """Yield gains and prices of usual errors."""
-        for columns, sizes in self.usual_errors():
-            x, squares, price = self.linear(columns, sizes=sizes)
+        for grams, sizes in self.errors:
+            x, squares, price = self.solve(grams, sizes=sizes)
             if np.abs(x).max(initial=0.0) < UNUSUAL:
-                yield self.gains(squares), price
+                yield self.gains(squares), float(price)
 
-    def changes(self) -> Iterator[tuple[What, float, Change]]:
+    def changes(self) -> Iterator[Motion]:
         """Yield corrections of IMUs and joints without free parameters."""
         for k, imu in enumerate(self.robot.imus):
             M = np.zeros((3, 3))
@@ -358,12 +409,6 @@ class FaultSearch:
         for j in np.flatnonzero(np.abs(q).max(axis=0) > EPSILON).tolist():
             mirror = _of_joints(1.0 - 2.0 * np.eye(len(names))[j])
             yield (names[j], 'sign', np.nan, ''), 0.0, mirror
-        pairs = [*combinations(np.flatnonzero(np.ptp(q, axis=0) > EPSILON).tolist(), 2)]
-        for i, j in pairs:
-            order = list(range(len(names)))
-            order[i], order[j] = j, i
-            what = f'{names[i]} {names[j]}', 'exchanged', np.nan, ''
-            yield what, float(np.log(len(pairs))), _of_joints(order=order)
 
     def _slopes(self, moved: Sequence[Fit], fit: Fit) -> dict[int, Array]:
         """Return the columns of a fit by parameters that are moved by EPSILON, negative."""
@@ -373,41 +418,59 @@ class FaultSearch:
             if not fit.equations[b].touched
         }
 
+    def exchanges(self, slopes: Sequence[dict[int, Array]], fit: Fit) -> Iterator[Motion]:
+        """Yield pairs of joints whose exchange leaves least, to first order."""
+        q, names = np.nan_to_num(self.grid.positions[self.few]), self.robot.joint_names
+        moving = np.flatnonzero(np.ptp(q, axis=0) > EPSILON)
+        if len(moving) < 2:
+            return
+        one, other = np.array([*combinations(moving.tolist(), 2)]).T
+        gap, squares = (q[:, other] - q[:, one])[:, None], np.tile(fit.squares, (len(one), 1))
+        for b in slopes[0]:
+            C = np.concatenate([own[b] for own in slopes], axis=2)
+            left = fit.raw[b][:, None] - fit.free(b, (C[..., one] - C[..., other]) * gap)
+            squares[:, b] = np.mean(left**2, axis=0) if len(left) else np.nan
+        scores = self.score(squares, 0.0, fit.squares)
+        for pair in np.argsort(scores)[: -1 - MAX_PAIRS : -1]:
+            i, j, order = int(one[pair]), int(other[pair]), np.arange(len(names))
+            order[[i, j]] = j, i
+            what = f'{names[i]} {names[j]}', 'exchanged', np.nan, ''
+            yield what, float(np.log(len(one))), _of_joints(order=order)
+
     def motion_hypotheses(self) -> Iterator[Test]:
         """Yield corrections of motion: screened on few samples, then on all."""
-        unchanged = self._fit(lambda x: x, self.few)
-        base, rated = unchanged.squares(), []
-        changes = list(self.changes())
-        fits = self._fits([change for *_, change in changes], self.few)
-        for (what, price, change), fit in zip(changes, fits, strict=True):
-            squares = fit.squares()
-            rated.append((self.score(squares, price, base), what, price, change))
-        for _, what, price, change in sorted(rated, key=lambda one: -one[0])[:MAX_TESTS]:
-            yield what, price, self._fit(change, self.rows).squares()
+        unchanged, n = self._fit(lambda x: x, self.few), len(self.robot.joint_names)
+        base = unchanged.squares
         fitted: list[tuple[str, str, str, Array, Callable[[Array], Change]]] = [
             (name, 'offset', 'deg', np.zeros(1), partial(_with_offset, unit))
-            for name, unit in zip(self.robot.joint_names, np.eye(len(self.robot.joint_names)))
+            for name, unit in zip(self.robot.joint_names, np.eye(n))
         ]
         for k, imu in enumerate(self.robot.imus):
             bias = partial(_of_imu, k, np.eye(3))
             fitted.append((imu.name, 'bias', 'm/s^2', np.zeros(3), bias))
             fitted.append((imu.name, 'turned', 'deg', np.zeros(3), partial(_with_turn, k)))
-        screened = []
         moves = [one[4](EPSILON * e) for one in fitted for e in np.eye(len(one[3]))]
         fits = self._fits(moves, self.few)
-        for subject, kind, unit, x, change_of in fitted:
-            slopes = self._slopes(list(islice(fits, len(x))), unchanged)
-            step, squares, _ = self.linear(slopes, unchanged)
+        slopes = [self._slopes(list(islice(fits, len(one[3]))), unchanged) for one in fitted]
+        changes = [*self.changes(), *self.exchanges(slopes[:n], unchanged)]
+        tried = zip(changes, self._fits([change for *_, change in changes], self.few), strict=True)
+        rated = [(self.score(fit.squares, one[1], base), one) for one, fit in tried]
+        best = [one for _, one in sorted(rated, key=lambda one: -one[0])[:MAX_TESTS]]
+        fits = self._fits([change for *_, change in best], self.rows)
+        yield from ((*one[:2], fit.squares) for one, fit in zip(best, fits, strict=True))
+        screened = []
+        for (subject, kind, unit, x, change_of), own in zip(fitted, slopes, strict=True):
+            step, squares, _ = self.solve(self.grams(own, unchanged), unchanged)
             if len(step):
                 score = self.score(squares, len(x) * self.each, base)
                 screened.append((score, subject, kind, unit, x + step, change_of))
         for _, subject, kind, unit, x, change_of in sorted(screened, key=lambda one: -one[0])[:4]:
             moves = [change_of(x), *(change_of(x + EPSILON * e) for e in np.eye(len(x)))]
             fit, *moved = self._fits(moves, self.few)
-            x = x + self.linear(self._slopes(moved, fit), fit)[0]
+            x = x + self.solve(self.grams(self._slopes(moved, fit), fit), fit)[0]
             size = float(np.linalg.norm(pin.log3(pin.exp3(x)) if kind == 'turned' else x))
             size *= DEGREES if unit == 'deg' else 1.0
-            squares = self._fit(change_of(x), self.rows).squares()
+            squares = self._fit(change_of(x), self.rows).squares
             touched = [one.touched for one in self.null.equations]
             squares = np.where(touched, self.base, squares)
             yield (subject, kind, size, unit), len(x) * self.each, squares
@@ -481,10 +544,11 @@ def find_faults(
         return []
     if samples.stamp_ns[-1] - samples.stamp_ns[0] < 1e9 * MIN_SECONDS:
         return []
-    found = list(_repeated(robot, samples, readings))
+    if found := list(_repeated(robot, samples, readings)):
+        return found
     search = FaultSearch(robot, samples, readings, touched)
     if search.score(np.zeros_like(search.base), 0.0) < MIN_SCORE:
-        return found
+        return []
     rated: list[Fault] = []
     rivals: list[tuple[Array, float]] | None = None
     for what, price, squares in search.tests():
@@ -498,7 +562,7 @@ def find_faults(
             rated.append(fault)
     rated.sort(key=lambda fault: -fault.score)
     alike = [one for one in rated if one.score > rated[0].score - ALIKE]
-    return found or list({one.subject: one for one in reversed(alike)}.values())[::-1]
+    return list({one.subject: one for one in reversed(alike)}.values())[::-1]
 
 
 def _matters(fault: Fault) -> bool:
