@@ -161,14 +161,6 @@ def unsound(sample: Sample, measured: Array) -> Unsound:
     return tuple((k, at, array[at].tobytes()) for k, array, at in found if len(at))
 
 
-def with_gaps(samples: SampleBatch) -> SampleBatch:
-    """Return samples with NaN in place of absurd numbers."""
-    return replace(
-        samples,
-        **{name: np.where(_is_sound(x := getattr(samples, name)), x, np.nan) for name in NUMBERS},
-    )
-
-
 def _measured(motion: LinkMotions) -> tuple[Mask, Mask]:
     """Return masks of the IMUs that measure an acceleration, and an angular velocity."""
     bits = np.array(motion.bits, dtype=np.intp)
