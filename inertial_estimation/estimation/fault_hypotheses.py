@@ -34,7 +34,7 @@ from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
 MAX_SECONDS = 600.0
 """Of a log that are looked at [s]."""
-MAX_SAMPLES, SCREENED, MAX_TESTS, MAX_TOGETHER, MAX_PAIRS = 200, 25, 8, 16, 24
+MAX_SAMPLES, SCREENED, MAX_TESTS, MAX_TOGETHER, MAX_PAIRS = 200, 25, 8, 16, 60
 """Instants of the final scores, and of the first ones of corrections of the motion."""
 CORRELATION, CONTACT_TIME = 0.3, 1.0
 """Time after which errors of the model are independent, and contacts [s]."""
@@ -419,13 +419,16 @@ class FaultSearch:
         }
 
     def exchanges(self, slopes: Sequence[dict[int, Array]], fit: Fit) -> Iterator[Motion]:
-        """Yield pairs of joints whose exchange leaves least, to first order."""
+        """Yield pairs of joints whose exchange leaves least, by the slopes of their positions."""
         q, names = np.nan_to_num(self.grid.positions[self.few]), self.robot.joint_names
         moving = np.flatnonzero(np.ptp(q, axis=0) > EPSILON)
         if len(moving) < 2:
             return
         one, other = np.array([*combinations(moving.tolist(), 2)]).T
-        gap, squares = (q[:, other] - q[:, one])[:, None], np.tile(fit.squares, (len(one), 1))
+        gap, squares = (
+            np.sin(q[:, other] - q[:, one])[:, None],
+            np.tile(fit.squares, (len(one), 1)),
+        )
         for b in slopes[0]:
             C = np.concatenate([own[b] for own in slopes], axis=2)
             left = fit.raw[b][:, None] - fit.free(b, (C[..., one] - C[..., other]) * gap)
@@ -574,7 +577,7 @@ def _matters(fault: Fault) -> bool:
 
 def _repeated(robot: Robot, samples: SampleBatch, readings: Array) -> Iterator[Fault]:
     """Yield FT sensors that stay at one value, or at their extremes."""
-    steps = 1e-9 * np.diff(samples.stamp_ns)
+    times = 1e-9 * (samples.stamp_ns - samples.stamp_ns[0])
     for s, sensor in enumerate(robot.ft_sensors):
         F = readings[:, s]
         same = (np.diff(F, axis=0) == 0.0).all(axis=1)
@@ -583,8 +586,10 @@ def _repeated(robot: Robot, samples: SampleBatch, readings: Array) -> Iterator[F
             continue
         low, high = np.nanmin(F, axis=0), np.nanmax(F, axis=0)
         ends = (low == F) | (high == F)
-        runs = np.split(steps, np.flatnonzero(~same) + 1) if len(steps) else []
-        longest = max((float(run[1:].sum()) for run in runs), default=0.0)
+        first, last = (
+            np.flatnonzero(np.append(*parts)) for parts in ((True, ~same), (~same, True))
+        )
+        longest = float((times[last] - times[first]).max())
         if longest > FROZEN:
             yield Fault(sensor.name, 'frozen', longest, 's', np.inf, 1.0)
         elif (share := float(ends.mean(axis=0).max())) > max(SATURATED, 0.5 * MIN_KNOWN / len(F)):
