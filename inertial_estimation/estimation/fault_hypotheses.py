@@ -308,35 +308,21 @@ class FaultSearch:
                 shifted = self.grid.ft_readings[self.rows + round(delay / PERIOD), s]
                 squares = self.with_readings({s: shifted})
                 yield (sensor.name, 'delay', delay, 's'), self.each, squares
-            ramp = (times / max(times[-1], PERIOD))[:, None, None]
-            drift = self.grams({b: all_[b].loads[s] * ramp for b in free})
-            jumps = {b: self._since(b, all_[b].loads[s], times, steps) for b in free}
-            for kind, extra, courses in ('drift', 0.0, drift), ('jump', self.each, jumps):
-                if not courses:
-                    continue
-                x, squares, price = self.solve(courses, sizes=usual)
-                # A moment counts as a force at the lever.
-                for own, left, cost in zip(*map(np.atleast_2d, (x, squares)), np.ravel(price)):
-                    size = JUMP * float(np.linalg.norm(own))
-                    yield (sensor.name, kind, size, 'N'), float(cost) + extra, left
+            slopes = {b: all_[b].loads[s] for b in free}
+            each = [
+                self.grams({b: L * course[:, None, None] for b, L in slopes.items()})
+                for course in (times / max(times[-1], PERIOD), *(times >= at for at in steps))
+            ]
+            many = {b: tuple(map(np.stack, zip(*(one[b] for one in each)))) for b in each[0]}
+            x, squares, prices = self.solve(many, sizes=usual)
+            kinds = ('drift', 0.0), *(('jump', self.each) for _ in steps)
+            for (kind, extra), own, left, price in zip(kinds, x, squares, np.ravel(prices)):
+                size = JUMP * float(np.linalg.norm(own))  # a moment counts as a force at the lever
+                yield (sensor.name, kind, size, 'N'), float(price) + extra, left
         for s, u in combinations(range(F.shape[1]), 2):
             pair = f'{self.robot.ft_sensors[s].name} {self.robot.ft_sensors[u].name}'
             squares = self.with_readings({s: F[:, u], u: F[:, s]})
             yield (pair, 'exchanged', np.nan, ''), self.each, squares
-
-    def _since(self, b: int, C: Array, times: Array, steps: Array) -> tuple[Array, Array]:
-        """Return C' C (m, p, p) and C' r of columns (n, k, p) that begin at steps (m,)."""
-        kept = self.null.kept[b]
-        C = C[kept]
-        Q, r = (one.reshape(*C.shape[:2], -1) for one in (self.null.bases[b], self.null.raw[b]))
-        at = np.searchsorted(times[kept], steps)
-        parts = []
-        for one in (C, Q, r):
-            each = np.einsum('nki,nkj->nij', one, C)
-            later = np.cumsum(each[::-1], axis=0)[::-1]
-            parts.append(np.concatenate([later, 0.0 * later[:1]])[at])
-        whole, shared, found = parts
-        return whole - np.swapaxes(shared, 1, 2) @ shared, found[:, 0]
 
     def link_hypotheses(self) -> Iterator[Test]:
         """Yield other masses of links, beyond their usual errors."""
