@@ -28,7 +28,8 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.tool import ToolMotion, fit_tool
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.fault_hypotheses import FaultSearch, find_faults, on_grid
+from inertial_estimation.estimation.fault_equations import on_grid
+from inertial_estimation.estimation.fault_hypotheses import FaultSearch, find_faults
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Level
 from inertial_estimation.logs.open_log import open_log
