@@ -32,7 +32,7 @@ from inertial_estimation.estimation.fault_scores import (
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
-MAX_TESTS, MAX_PAIRS = 8, 60
+MAX_TESTS, MAX_PAIRS = 8, 80
 """Corrections of the motion that are tried on all samples, exchanges on few."""
 MAX_SECONDS = 600.0
 """Of a log that are looked at [s]."""
@@ -217,14 +217,14 @@ class FaultSearch(FaultScores):
         if len(moving) < 2:
             return
         one, other = np.array([*combinations(moving.tolist(), 2)]).T
-        gap, squares = (
-            np.sin(q[:, other] - q[:, one])[:, None],
-            np.tile(fit.squares, (len(one), 1)),
-        )
+        gap, grams = np.sin(q[:, other] - q[:, one])[:, None], {}
         for b in slopes[0]:
             C = np.concatenate([own[b] for own in slopes], axis=2)
-            left = fit.raw[b][:, None] - fit.free(b, (C[..., one] - C[..., other]) * gap)
-            squares[:, b] = np.mean(left**2, axis=0) if len(left) else np.nan
+            free = fit.free(b, (C[..., one] - C[..., other]) * gap)
+            if self.weights[b] > 0.0 and len(free):
+                grams[b] = np.sum(free**2, axis=0)[:, None, None], (free.T @ fit.raw[b])[:, None]
+        # Their size is free: slopes state the course of a large change, less its size.
+        squares = np.broadcast_to(self.solve(grams, fit)[1], (len(one), len(self.base)))
         scores = self.score(squares, 0.0, fit.squares)
         for pair in np.argsort(scores)[: -1 - MAX_PAIRS : -1]:
             i, j, order = int(one[pair]), int(other[pair]), np.arange(len(names))
@@ -372,12 +372,13 @@ def _repeated(robot: Robot, samples: SampleBatch, readings: Array) -> Iterator[F
     times = 1e-9 * (samples.stamp_ns - samples.stamp_ns[0])
     for s, sensor in enumerate(robot.ft_sensors):
         F = readings[:, s]
-        same = (np.diff(F, axis=0) == 0.0).all(axis=1)
         known = np.isfinite(F).all(axis=1)
         if known.sum() < MIN_KNOWN:
             continue
         low, high = np.nanmin(F, axis=0), np.nanmax(F, axis=0)
         ends = (low == F) | (high == F)
+        same = (np.diff(F, axis=0) == 0.0).all(axis=1)
+        same &= ~(ends & (low < high))[1:].all(axis=1)  # all axes saturated
         first, last = (
             np.flatnonzero(np.append(*parts)) for parts in ((True, ~same), (~same, True))
         )
