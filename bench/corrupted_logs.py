@@ -16,6 +16,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,14 +24,16 @@ import numpy as np
 import pinocchio as pin
 
 from bench import log_streams as streams
-from bench.arms import mounted
+from bench.arms import ARMS, CONFIGS, mounted
 from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.tool import ToolMotion, fit_tool
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.fault_hypotheses import FaultSearch, find_faults, on_grid
+from inertial_estimation.estimation.fault_equations import on_grid
+from inertial_estimation.estimation.fault_hypotheses import FaultSearch, find_faults
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Level
+from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import replay
 from inertial_estimation.model.configured_robot import build_robot
@@ -122,34 +125,25 @@ def tool(half: int, name: str) -> Case:
 
 def arm(half: int, name: str) -> Case:
     """Return an arm with efforts."""
-    if name == 'panda':
-        joints = [f'panda_joint{k}' for k in range(1, 8)]
-        text = mounted((streams.DATA / 'models' / 'panda_wrist_ft.urdf').read_text())
-        file, keys, base = 'panda_excitation/log.npz', ('position', 'torque'), 'panda_link0'
-        gains, first, stop = 1.0, 7.0 * half, 7.0 + 7.0 * half
-        pair, link = ('panda_joint4 panda_joint2', 'panda_joint6 panda_joint4')[half], 3 + half
-        wrong = pair, f'panda_link{link}'
-    else:
-        joints = [*(f'shoulder_{k}_joint' for k in ('pan', 'lift')), 'elbow_joint']
-        joints += [f'wrist_{k}_joint' for k in (1, 2, 3)]
-        text = (streams.DATA / 'ur10e' / 'ur10e.urdf').read_text()
-        file, keys, base = f'ur10e/fourier_{(30, 40)[half]}s_12h.npz', ('q', 'current'), 'world'
-        gains = np.array([14.87, 13.26, 11.13, 10.62, 11.03, 11.47])
-        first, stop = 6.0, 35.0
-        wrong = (
-            ('elbow_joint shoulder_lift_joint', 'wrist_1_joint elbow_joint')[half],
-            'forearm_link',
-        )
-    robot = Robot.from_urdf(text, fixed_link=base, ft_sensors=[], joints=joints)
-    with np.load(streams.DATA / file) as log:
-        t = log['t'] - log['t'][0]
-        kept = (t >= first) & (t < stop)
-        q, tau = (log[key][kept] for key in keys)
-    empty = np.zeros((len(q), 0, 3))
-    samples = batch(t[kept], q, empty, empty, np.zeros((len(q), 0, 6)), gains * tau)
+    (config, urdf, *_), log, wrong = ARMS[name], *ARM_LOGS[name][half]
+    settings = IdentifySettings.from_yaml(CONFIGS / f'identify_{config}.yaml')
+    robot = settings.build_robot(mounted((streams.DATA / urdf).read_text()))
+    samples = open_log(streams.DATA / log, robot, layout=settings.log).samples
     return Case(robot, samples, (), wrong)
 
 
+ARM_LOGS = {
+    'Panda': (('panda_excitation/log.npz@0:7', ('panda_joint4 panda_joint2', 'panda_link3')),
+              ('panda_excitation/log.npz@7:14', ('panda_joint6 panda_joint4', 'panda_link4'))),
+    'UR10e': (('ur10e/fourier_30s_12h.npz@6:35',
+               ('elbow_joint shoulder_lift_joint', 'forearm_link')),
+              ('ur10e/fourier_40s_12h.npz@6:35', ('wrist_1_joint elbow_joint', 'forearm_link'))),
+    'TX40': (('staubli_tx40/train.npz@0:2.8', ('joint_2 joint_3', 'link_2')),
+             ('staubli_tx40/train.npz@2.8:5.6', ('joint_3 joint_5', 'link_3'))),
+    'TIAGo': (('tiago/train.npz@0:17.6', ('arm_2_joint arm_4_joint', 'arm_2_link')),
+              ('tiago/train.npz@17.6:35.2', ('arm_4_joint arm_3_joint', 'arm_4_link'))),
+}  # fmt: skip
+"""Log, and what is made wrong, of each half."""
 CASES = {
     'humanoid, 1 IMU': lambda half: humanoid(half, half, ('root_link',)),
     'humanoid, 13 IMUs': lambda half: humanoid(half, 2 + half, IMUS),
@@ -161,8 +155,7 @@ CASES = {
         (('r_leg_ft', 'r_knee r_hip_roll', 'r_lower_leg'), ('l_leg_ft', 'l_lower_leg'))),
     'NTNU': lambda half: tool(half, 'ntnu'),
     'Axia': lambda half: tool(half, 'axia'),
-    'Panda': lambda half: arm(half, 'panda'),
-    'UR10e': lambda half: arm(half, 'ur10e'),
+    **{name: partial(arm, name=name) for name in ARM_LOGS},
 }  # fmt: skip
 
 
@@ -281,7 +274,7 @@ def information(case: Case, robot: Robot, samples: SampleBatch) -> float:
             parts = [own.get(b, np.zeros((*shape, len(sizes)))) for own, sizes in errors]
             joint[b] = np.concatenate(parts, axis=2)
         sizes = np.concatenate([sizes for _, sizes in errors])
-        fits.append(one.linear(joint, sizes=sizes)[1:])
+        fits.append(one.solve(one.grams(joint), sizes=sizes)[1:])
     (before, price), (after, other) = fits
     return wrong.score(after, other - price, before)
 

@@ -134,12 +134,6 @@ CODES: dict[str, Code] = {
         _W, 'does not move by more than {limit:g} rad or m', 0.01, 'rad or m',
         'parameters of links that move together are known as those of one body',
     ),
-    'sensor_residual': Code(
-        _W, '{what} differs by {rms:.3g} {unit} rms from what the other sensors imply, noise '
-        '{noise:.2g}', 4.0, 'standard deviations',
-        'wrong offset, scale, pose, axes or stamps; also more than a quarter of the change of '
-        'the reading, or constant and twice the noise',
-    ),
     'fault': Code(
         _W, '{kind}, which explains {explained:.0%} of what contradicts it in the log{others}',
         20.0, 'nats of log likelihood',
@@ -154,8 +148,9 @@ CODES: dict[str, Code] = {
         'than a quarter of the change of momentum',
     ),
     'weight': Code(
-        _W, 'carries {force:.1f} N, weight {weight:.1f} N ({error:+.1%})', 0.05, '1',
-        'wrong FT offsets or masses, or another contact',
+        _W, 'carries {force:.1f} N, expected {weight:.1f} N (error {error:+.1%} of the weight)',
+        0.05, 'weights', 'wrong FT offsets or masses, or another contact; of a submodel without '
+        'contact the mean residual',
     ),
     'uninformed': Code(
         _W, 'no FT sensor informs the torques of {joints}', None, '',

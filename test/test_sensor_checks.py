@@ -1,31 +1,28 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Momentum against wrenches, sensor models, and each sensor against its prediction from all others.
+Momentum against wrenches, sensor models, and IMUs against their prediction from the fixed link.
 
 Motions are sines whose derivatives are exact, or states whose readings follow from their wrenches.
 Not covered: how well real filters do (docs/modelling.md has figures of the simulated robot), how
 large residuals of noisy sensors are; offsets are no part of the models.
 """
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 from consistent_readings import ConsistentReadings, random_motion
-from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_pose
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.fault_equations import predicted_imus
 from inertial_estimation.estimation.momentum_check import PERIOD_NS, MomentumCheck
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.logs.sensor_agreement import judge_residual, sensor_residuals
 from inertial_estimation.model.free_floating import FreeFloatingModel
-from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensor_models import floating_acceleration, sensor_readings
-from inertial_estimation.model.sensors import LinkSensorSpec
 from inertial_estimation.sample import Sample, SampleBatch
 
 # Momentum
@@ -159,114 +156,14 @@ def test_missing_imu_or_joint_stops_the_window(rng):
         assert momentum.report().windows == windows, field
 
 
-# Residuals of sensors
+# Sensor models
 
 
 LEFT, MIXED = Representation.LEFT, Representation.MIXED
 READINGS = 1e-10  # of some hundred N, Nm and m/s^2
 FIELDS = ('angular_velocities', 'proper_accelerations', 'angular_accelerations', 'ft_readings')
 EXACT = 1e-9  # of some hundred N, Nm and m/s^2; IMUs at a distance of five joints
-WRENCHES = {
-    'root': np.array([30.0, -20.0, 10.0, 2.0, -1.0, 3.0]),
-    'hand': np.array([-5.0, 8.0, 3.0, 0.0, 0.0, 0.0]),
-    'sole': np.array([1.0, 2.0, 80.0, 0.0, 0.0, 0.0]),
-}
-WRENCH = WRENCHES['root']
-N = 3
-
-
-@pytest.fixture
-def humanoid(rng):
-    """Return the humanoid with IMUs on four links, one of them at a pose of its own."""
-    board = LinkSensorSpec('board', 'hand', random_pose(rng))
-    return Robot.from_urdf(nested_humanoid_urdf(), imus=['head', board, 'sole', 'shank'])
-
-
-def moving(robot, rng, frames=()):
-    """Return exact readings of fast motions of a floating robot under `WRENCHES` at frames."""
-    source, touches = ConsistentReadings(robot), {frame: WRENCHES[frame] for frame in frames}
-    return SampleBatch.stack([
-        source.sample(random_motion(robot, rng), touches)[0] for _ in range(N)
-    ])  # fmt: skip
-
-
-def assert_near(values, expected=0.0):
-    np.testing.assert_allclose(values, np.broadcast_to(expected, values.shape), rtol=0, atol=EXACT)
-
-
-def test_errors_of_sensors_show_with_the_opposite_sign(humanoid, rng):
-    """What is predicted from a wrong sensor deviates as well; an FT offset only at its sensor."""
-    samples, contacts = moving(humanoid, rng, ['root']), [Contact('root')]
-    error, offset = rng.normal(size=6), rng.normal(size=6)
-    rates, linear = samples.angular_velocities.copy(), samples.proper_accelerations.copy()
-    readings = samples.ft_readings.copy()
-    for values in sensor_residuals(WrenchEstimator(humanoid), samples, contacts):
-        assert_near(values)
-    rates[:, 1] += error[:3]
-    linear[:, 1] += error[3:]
-    wrong = replace(samples, angular_velocities=rates, proper_accelerations=linear)
-    found = sensor_residuals(WrenchEstimator(humanoid), wrong, contacts)
-    assert_near(found.angular_velocities[:, 1], -error[:3])
-    assert_near(found.proper_accelerations[:, 1], -error[3:])
-    # The head is predicted from the board, foot and shank are from each other.
-    of_head = np.linalg.norm(found.angular_velocities[:, 0], axis=1)
-    assert_near(of_head, np.linalg.norm(error[:3]))
-    assert_near(found.angular_velocities[:, 2:])
-    assert_near(found.proper_accelerations[:, 2:])
-    readings[:, 0] += offset
-    wrong = replace(samples, ft_readings=readings)
-    found = sensor_residuals(WrenchEstimator(humanoid), wrong, contacts).ft_readings
-    assert_near(found[:, 0], -offset)
-    assert_near(found[:, 1:])
-    calibration = FtCalibration.identity(3).with_offsets(np.outer([1.0, 0.0, 0.0], offset))
-    calibrated = WrenchEstimator(humanoid, calibration=calibration)
-    assert_near(sensor_residuals(calibrated, wrong, contacts).ft_readings)
-
-
-def test_ft_sensor_between_two_unknown_wrenches_is_not_predicted(humanoid, rng):
-    touched = ['root', 'hand', 'sole']
-    samples = moving(humanoid, rng, touched)
-    names = [sensor.name for sensor in humanoid.ft_sensors]
-    arm, leg, foot = (names.index(f'{part}_sensor') for part in ('arm', 'leg', 'foot'))
-    found = sensor_residuals(WrenchEstimator(humanoid), samples, [Contact(f) for f in touched])
-    # Nothing touches the thigh and the shank: what one end of the leg reads, the other must.
-    assert np.isnan(found.ft_readings[:, arm]).all()
-    assert_near(found.ft_readings[:, [leg, foot]])
-    known = [Contact('hand', 'known', wrench=tuple(WRENCHES['hand']))]
-    known += [Contact('root'), Contact('sole')]
-    assert_near(sensor_residuals(WrenchEstimator(humanoid), samples, known).ft_readings)
-
-
-def test_missing_sensors_take_what_depends_on_them(humanoid, rng):
-    samples = moving(humanoid, rng, ['root', 'sole'])
-    readings, rates = samples.ft_readings.copy(), samples.angular_velocities.copy()
-    readings[0, 2] = rates[0, 0] = np.nan
-    wrong = replace(samples, ft_readings=readings, angular_velocities=rates)
-    contacts = [Contact('root'), Contact('sole')]
-    found = sensor_residuals(WrenchEstimator(humanoid), wrong, contacts)
-    # Without the sensor of the foot nothing determines what passes the one above.
-    assert np.isnan(found.ft_readings[0, 1:]).all()
-    assert_near(found.ft_readings[0, 0])
-    assert_near(found.ft_readings[1:])
-    # The board was predicted from the head; foot and shank predict each other.
-    assert np.isnan(found.angular_velocities[0, :2]).all()
-    assert_near(found.angular_velocities[0, 2:])
-    assert_near(found.angular_velocities[1:])
-
-
-def test_arrays_are_not_compared_with_themselves(rng):
-    """The samples bring no angular acceleration then; an exact log would look wrong."""
-    poses = np.tile(np.eye(4), (3, 1, 1))
-    poses[:, :3, 3] = [(0.1, 0.0, 0.0), (-0.1, 0.0, 0.0), (0.0, 0.1, 0.0)]
-    board = [LinkSensorSpec(f'a{k}', 'chest', H, 'accelerometer') for k, H in enumerate(poses)]
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', *board])
-    samples = moving(robot, rng)
-    samples.angular_accelerations[:] = 0.0
-    residuals = sensor_residuals(WrenchEstimator(robot, acceleration_arrays=True), samples)
-    assert np.isnan(residuals.proper_accelerations).all()
-
-
-# Sensor models
+WRENCH = np.array([30.0, -20.0, 10.0, 2.0, -1.0, 3.0])
 
 
 def assert_same_readings(ours, theirs):
@@ -308,26 +205,13 @@ def test_fixed_robot_is_held_by_its_reaction_and_predicts_its_imus(held, rng):
     np.testing.assert_allclose(left, 0, rtol=0, atol=READINGS)
     assert_same_readings(whole, ours)
     samples = SampleBatch.stack([ours])
-    for values in sensor_residuals(WrenchEstimator(robot), samples, [Contact(held)]):
-        assert_near(values)
+    for got, wanted in zip(
+        predicted_imus(robot, samples),
+        (samples.angular_velocities, samples.proper_accelerations),
+        strict=True,
+    ):
+        np.testing.assert_allclose(got, wanted, rtol=0, atol=EXACT)
     if held == 'base':
         theirs, _, expected = ConsistentReadings(robot).sample(motion, {})
         assert_same_readings(ours, theirs)
         np.testing.assert_allclose(reaction, expected, rtol=0, atol=READINGS)
-
-
-# Verdicts
-
-
-@pytest.mark.parametrize(
-    ('bias', 'share', 'doubtful'),
-    [(0.0, 0.0, False), (0.5, 0.0, True), (0.0, 0.125, False), (0.0, 0.5, True)],
-)
-def test_residuals_are_doubtful_by_bias_or_share_of_the_change(bias, share, doubtful, rng):
-    """Filters that lag leave an eighth of the motion; a wrong sign or scale leaves more."""
-    swing = np.sin(2.0 * np.pi * np.arange(100) / 100)[:, None] * [8.0 * np.sqrt(2.0), 0.0, 0.0]
-    noise = 0.1 / np.sqrt(3.0) * rng.normal(size=(100, 3))
-    residuals = noise + [0.0, 0.0, bias] + share * swing
-    found = judge_residual(residuals, swing + np.array([0.0, 0.0, 9.81]), 0.1)
-    assert found.doubtful == doubtful
-    assert found.change == pytest.approx(8.0)

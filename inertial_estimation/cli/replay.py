@@ -34,7 +34,7 @@ from inertial_estimation.model.configured_robot import build_robot
 
 Record = dict[str, Any]
 
-WRONG_OFFSETS = {'weight', 'sensor_residual', 'offset_drift'}
+WRONG_OFFSETS = {'weight', 'offset_drift'}
 """Findings that FT offsets of another log cause."""
 REMEDY = '--offsets-from model --offset-range FROM TO; on two feet calibrate offsets'
 CONTACTS: Columns = {
@@ -90,10 +90,8 @@ def _summary(found: Replay) -> Iterator[Any]:
         f'{s["judged_s"]:.1f} s judged, offsets from {source}'
     )
     yield from findings_lines(findings) or ['[green]no findings[/]']
-    residuals = [one for one in s['sensor_residuals'] if one['n_instants']]
     for records, columns in (
         ([*s['fts'], *s['imus']], ('name', 'rate_hz', 'frozen_s')),
-        (residuals, ('sensor', 'rms', 'noise', 'unit')),
         ([*s['wrenches'], *s['residuals']], CONTACTS),
     ):
         if records:

@@ -217,13 +217,19 @@ def predicted_imus(robot: Robot, samples: SampleBatch) -> Array:
     """Return predicted angular velocities and proper accelerations, (2, n, n_imus, 3)."""
     found = np.full((2, len(samples), len(robot.imus), 3), np.nan)
     poses, sources = poses_in_parents(robot, samples.positions), imu_sources(robot)
-    for m in sorted({*sources.tolist()} - {-1}):
-        motions = link_motions(robot, samples, poses, [m])
-        for k in np.flatnonzero(sources == m):
+    left = np.flatnonzero(sources >= 0).tolist()
+    while left:  # many at once: those whose sources are not among them
+        group: dict[int, int] = {}
+        for k in left:
+            if sources[k] not in group and k not in group.values():
+                group[k] = int(sources[k])
+        motions = link_motions(robot, samples, poses, sorted({*group.values()}))
+        for k in group:
             imu = robot.imus[k]
             w, dw, a = motions[imu.link]
             found[0, :, k] = gyroscope(w, imu.L_H_S)
             found[1, :, k] = accelerometer(w, np.hstack([a, dw]), imu.L_H_S)
+        left = [k for k in left if k not in group]
     return found
 
 
@@ -251,25 +257,24 @@ class Fit:
             columns = np.concatenate([*one.loads.values(), one.nuisance], axis=2)
             known = np.isfinite(r).all(axis=1) & np.isfinite(columns).all(axis=(1, 2))
             flat = columns[known].reshape(known.sum() * columns.shape[1], columns.shape[2])
-            norms = np.linalg.norm(flat, axis=0)
-            flat = flat[:, norms > 0.0] / norms[norms > 0.0]
-            values, vectors = np.linalg.eigh(flat.T @ flat)
-            usable = values > 1e-8 * max(1.0, values.max(initial=0.0))
-            self.bases.append(flat @ (vectors[:, usable] / np.sqrt(values[usable])))
+            if flat.size:
+                norms = np.linalg.norm(flat, axis=0)
+                flat = flat[:, norms > 0.0] / norms[norms > 0.0]
+                values, vectors = np.linalg.eigh(flat.T @ flat)
+                usable = values > 1e-8 * max(1.0, values.max(initial=0.0))
+                flat = flat @ (vectors[:, usable] / np.sqrt(values[usable]))
+            self.bases.append(flat)
             self.kept.append(known)
             self.whole.append(r)
             self.raw.append(self.free(len(self.raw), r))
+        self.squares = np.array([mean_square(r) for r in self.raw])
 
     def free(self, b: int, values: Array) -> Array:
         """Return values (n, k, ...) of equations b without what is free in them, flat."""
         flat = values[self.kept[b]]
         flat = flat.reshape(flat.shape[0] * flat.shape[1], *flat.shape[2:])
         Q = self.bases[b]
-        return np.asarray(flat - Q @ (Q.T @ flat))
-
-    def squares(self) -> Array:
-        """Return the mean squared residual of each kind of equations."""
-        return np.array([mean_square(r) for r in self.raw])
+        return np.asarray(flat - Q @ (Q.T @ flat)) if Q.size else flat
 
 
 def mean_square(values: Array) -> float:

@@ -3,10 +3,8 @@
 """
 Name the fault of a log: hypotheses, tested by how well each explains all residuals at once.
 
-A hypothesis corrects the log by a few parameters. Its score is the gain in log likelihood of the
-`fault_equations`, with the variance of each equation free, less half the logarithm of the number
-of independent samples for each parameter. A contact may produce what a fitted parameter does: it
-is judged by the links that no contact touches.
+A hypothesis corrects the log by a few parameters. A contact may produce what a fitted parameter
+does: it is judged by the links that no contact touches.
 """
 
 from __future__ import annotations
@@ -20,45 +18,28 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from inertial_estimation.arrays import Array, Indices, Mask
-from inertial_estimation.estimation.fault_equations import (
-    PERIOD,
-    Fit,
-    equations,
-    mean_square,
-    motion_sources,
-    on_grid,
+from inertial_estimation.arrays import Array
+from inertial_estimation.estimation.fault_equations import PERIOD, Fit, motion_sources
+from inertial_estimation.estimation.fault_scores import (
+    DELAYS,
+    FLOORS,
+    INERTIAL,
+    LEVER,
+    MASS_ERROR,
+    Change,
+    FaultScores,
 )
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import Sample, SampleBatch, SensorState
+from inertial_estimation.sample import SampleBatch
 
+MAX_TESTS, MAX_PAIRS = 8, 80
+"""Corrections of the motion that are tried on all samples, exchanges on few."""
 MAX_SECONDS = 600.0
 """Of a log that are looked at [s]."""
-MAX_SAMPLES, SCREENED, MAX_TESTS, MAX_TOGETHER = 200, 25, 8, 16
-"""Instants of the final scores, and of the first ones of corrections of the motion."""
-CORRELATION, CONTACT_TIME = 0.3, 1.0
-"""Time after which errors of the model are independent, and contacts [s]."""
-FLOORS = {
-    'gravity': 1.0, 'force': 0.3, 'moment': 0.03, 'torque': 0.1, 'gyroscope': 0.02,
-    'accelerometer': 0.15,
-}  # fmt: skip
-"""Errors that are no fault [SI units]."""
-FLOOR_SHARE, TOUCHED_SHARE = 0.05, 0.2
-"""Of the change of the signal that is no fault either, and of a submodel that may be touched."""
-LOAD_SHARE, LEVER = 0.005, 0.1
-"""Share of the whole wrench of a submodel that is no fault, and lever of its force [m]."""
 JUMP = 30.0
 """Standard deviation of jumps and drifts of an FT sensor that are faults [N]."""
-DELAYS = (-0.1, -0.05, -0.02, 0.02, 0.05, 0.1)
-"""That are tried [s]."""
 MIN_SECONDS = 2.0
 """In a shorter log readings stay near their extremes, and few samples are left with each delay."""
-MASS_ERROR, COM_ERROR = 0.1, 0.02
-"""Standard deviations of usual errors of a link, of its mass [1] and centre of mass [m]."""
-MATRIX_ERROR = 0.05 * np.outer(np.repeat([1.0, 0.1], 3), np.repeat([1.0, 10.0], 3)).ravel()
-"""Those of the matrix of an FT sensor, with a lever of 0.1 m."""
-UNUSUAL = 5.0
-"""Errors of the model that are no usual ones [standard deviations]."""
 UNITS, STANDARD, DEGREES = (1e-3, 1.0 / 9.80665, 1e3), 9.80665, 180.0 / np.pi
 """Factors of readings in kN, kgf and mN, standard gravity [m/s^2], and degrees in a radian."""
 AXES = {'': slice(6), ' of force': slice(3), ' of moment': slice(3, 6)}
@@ -84,9 +65,6 @@ LIMITS = {
 FROZEN, SATURATED, MIN_KNOWN = 1.0, 0.05, 20
 """Time of one value [s], share of the samples at an extreme, samples that are judged."""
 MOTION = ('positions', 'velocities', 'accelerations')
-INERTIAL = ('angular_velocities', 'angular_accelerations', 'proper_accelerations')
-Change = Callable[[SampleBatch], SampleBatch]
-"""Corrects samples that lie on a grid."""
 
 
 class Fault(NamedTuple):
@@ -111,183 +89,68 @@ class Fault(NamedTuple):
 
 What = tuple[str, str, float, str]
 """Subject, kind, size and unit of a hypothesis."""
+Motion = tuple[What, float, Change]
+"""What, price of the parameters [nats], and the correction of the motion."""
 Test = tuple[What, float, Array]
 """What, price of the parameters [nats], and the mean squares that are left."""
 
 
-class FaultSearch:
-    """Scores hypotheses on a log; arguments as in `find_faults`."""
-
-    def __init__(
-        self, robot: Robot, samples: SampleBatch, readings: Array, touched: Collection[str]
-    ) -> None:
-        held = [frame for frame in (robot.fixed_frame, *touched) if frame][:1]
-        self.robot = robot
-        self.grounds = {robot.submodel_of(frame): robot.frame(frame)[0] for frame in held}
-        self.touched = frozenset(robot.frame(frame)[0] for frame in touched)
-        rates = {name: getattr(samples, name).copy() for name in INERTIAL[:2]}
-        for values in rates.values():  # what no gyroscope measures is neglected
-            values[:, np.isnan(values).all(axis=0)] = 0.0
-        positions = samples.positions.copy()
-        if samples.joint_states is not None:
-            positions[samples.joint_states == SensorState.ASSUMED] = np.nan
-        known = replace(samples, positions=positions, ft_readings=readings, **rates)
-        self.grid = on_grid(known)
-        margin = round((DELAYS[-1] + 0.01) / PERIOD)
-        n = len(self.grid)
-        self.still = bool(n < 2 or np.diff(self.grid.stamp_ns[:2])[0] > 2e9 * PERIOD)
-        # A late effort is no fault: it is filtered more than positions are.
-        self.rates = np.zeros_like(self.grid.positions)
-        if not self.still and self.grid.efforts is not None:
-            self.rates = np.gradient(self.grid.efforts, PERIOD, axis=0)
-        first, last = (0, n - 1) if self.still else (margin, n - 1 - margin)
-        places = np.linspace(first, last, max(0, min(MAX_SAMPLES, last - first + 1)))
-        self.rows = np.unique(places.round().astype(int))
-        self.few = self.rows[:: max(1, len(self.rows) // SCREENED)]
-        self.null = self._fit(lambda x: x, self.rows)
-        self.floors = np.array([self._floor(b) for b in range(len(self.null.equations))])
-        touched = np.array([one.touched for one in self.null.equations], dtype=bool)
-        seconds = 1e-9 * float(np.ptp(self.grid.stamp_ns[self.rows]))
-        times = np.where(touched, CONTACT_TIME, CORRELATION)
-        independent = np.minimum(len(self.rows), np.where(self.still, np.inf, seconds / times))
-        share = np.array([one.mean() for one in self.null.kept])
-        each = np.array([one.value.shape[1] for one in self.null.equations])
-        used = np.array([b.shape[1] for b in self.null.bases])
-        self.weights = np.maximum(independent * share * each - used, 0.0)
-        self.weights[~np.isfinite(self.null.squares())] = 0.0
-        self.base = self.null.squares()
-        self.each = 0.5 * float(np.log(independent.max(initial=2.0)))
-        """Price of one fitted parameter."""
-
-    def _floor(self, b: int) -> float:
-        """Return the squared error of equations that is no fault."""
-        one = self.null.equations[b]
-        share = TOUCHED_SHARE if one.touched else FLOOR_SHARE
-        signal = mean_square(self.null.free(b, one.value))
-        if one.touched:  # all that the sensors feel may be a contact
-            signal = max(signal, mean_square(self.null.free(b, one.value - self.null.whole[b])))
-        whole = mean_square(one.value[self.null.kept[b]]) if one.loads else 0.0
-        if one.kind == 'moment':  # the force comes right before
-            force = self.null.equations[b - 1].value[self.null.kept[b]]
-            whole += LEVER**2 * mean_square(force)
-        shares = share**2 * np.nan_to_num(signal) + LOAD_SHARE**2 * np.nan_to_num(whole)
-        return float(FLOORS[one.kind] ** 2 + shares)
-
-    def _fit(self, change: Change, rows: Indices) -> Fit:
-        return next(self._fits([change], rows))
-
-    def _fits(self, changes: Sequence[Change], rows: Indices) -> Iterator[Fit]:
-        """Yield the fits of changes, whose equations are built together, which saves most time."""
-        n = len(rows)
-        for first in range(0, len(changes), MAX_TOGETHER):
-            parts = [change(self.grid.take(rows)) for change in changes[first:][:MAX_TOGETHER]]
-            columns = {name: [getattr(one, name) for one in parts] for name in Sample._fields}
-            known = {k: np.concatenate(v) for k, v in columns.items() if v[0] is not None}
-            x = SampleBatch(**known)
-            rates = np.tile(self.rates[rows], (len(parts), 1))
-            found = equations(self.robot, x, rates, self.touched, self.grounds)
-            for k, part in enumerate(parts):
-                own = [one.take(slice(k * n, k * n + n)) for one in found]
-                yield Fit(own, part.ft_readings)
-
-    def score(self, squares: Array, price: float, base: Array | None = None) -> float:
-        """Return the gain in log likelihood less the price of the hypothesis."""
-        return float(self.gains(squares, base).sum() - price)
-
-    def gains(self, squares: Array, base: Array | None = None) -> Array:
-        """Return the gain in log likelihood of each equation."""
-        before = (self.base if base is None else base) + self.floors
-        ratio = np.where(self.weights > 0.0, (squares + self.floors) / before, 1.0)
-        return np.asarray(-0.5 * self.weights * np.log(np.where(np.isfinite(ratio), ratio, 1.0)))
-
-    def explained(self, gains: Array, squares: Array) -> float:
-        """Return the share of the squares beyond usual errors that goes, where it gains."""
-        before, after = (np.maximum(one - self.floors, 0.0) for one in (self.base, squares))
-        more = (gains > 0.0) & (before > 0.0)
-        shares = np.where(gains > 0.0, 1.0, 0.0)
-        shares[more] = 1.0 - after[more] / before[more]
-        return float(np.maximum(gains, 0.0) @ shares / max(np.abs(gains).sum(), 1e-9))
-
-    def linear(
-        self, columns: dict[int, Array], fit: Fit | None = None, sizes: Array | None = None
-    ) -> tuple[Array, Array, float]:
-        """
-        Fit r - C x over all equations; columns C (n, k, p), usual sizes of x (p,).
-
-        Return x over its sizes, mean squares and the price of x; without sizes it has none.
-        """
-        fit = fit or self.null
-        squares, price = fit.squares(), 0.0
-        x: Array = np.empty(0)
-        used = (self.weights > 0.0) & np.isfinite(squares)
-        scale = 1.0 if sizes is None else sizes
-        freed = {b: fit.free(b, C * scale) for b, C in columns.items() if used[b]}
-        for _ in range(3 if freed else 0):
-            A, y = 0.0 if sizes is None else np.eye(len(sizes)), 0.0
-            for b, C in freed.items():
-                weight = self.weights[b] / max(1, len(C)) / (squares[b] + self.floors[b])
-                A, y = A + weight * C.T @ C, y + weight * C.T @ fit.raw[b]
-            x = np.asarray(np.linalg.lstsq(A, y, rcond=1e-9)[0], dtype=np.float64)
-            if sizes is not None:
-                price = 0.5 * float(x @ x + np.linalg.slogdet(A)[1])
-            for b, C in freed.items():
-                squares[b] = mean_square(fit.raw[b] - C @ x)
-        return x, squares, price
-
-    def with_readings(self, readings: dict[int, Array]) -> Array:
-        """Return the mean squares with other readings of some FT sensors (n, 6)."""
-        squares = self.base.copy()
-        changes = {s: F - self.null.readings[:, s] for s, F in readings.items()}
-        for b, one in enumerate(self.null.equations):
-            parts = [one.loads[s] @ d[..., None] for s, d in changes.items() if s in one.loads]
-            if parts and self.weights[b] > 0.0:
-                moved, raw = np.sum(parts, axis=0)[..., 0], self.null.raw[b]
-                known: Mask = np.logical_and.reduce(np.isfinite(moved), axis=1)
-                left = raw - self.null.free(b, np.where(known[:, None], moved, 0.0))
-                # Where a signal ends, a delayed reading is not known: both on the same rows.
-                same = np.repeat(known[self.null.kept[b]], moved.shape[1])
-                squares[b] *= mean_square(left[same]) / mean_square(raw[same])
-        return squares
+class FaultSearch(FaultScores):
+    """The hypotheses on a log; arguments as in `find_faults`."""
 
     def ft_hypotheses(self) -> Iterator[Test]:
         """Yield corrections of FT sensors."""
         F, stamps = self.null.readings, self.grid.stamp_ns[self.rows]
-        n, times = len(F), 1e-9 * (stamps - stamps[0])
-        steps, usual = np.linspace(0.0, times[-1], 42)[1:-1], JUMP * np.repeat([1.0, LEVER], 3)
-        ramp = times / max(times[-1], PERIOD)
+        times, usual = 1e-9 * (stamps - stamps[0]), JUMP * np.repeat([1.0, LEVER], 3)
+        steps = np.linspace(0.0, times[-1], 42)[1:-1]
         for s, sensor in enumerate(self.robot.ft_sensors):
-            own = [(b, one) for b, one in enumerate(self.null.equations) if s in one.loads]
-            slopes = {b: one.loads[s] for b, one in own if not one.touched}
-            near = slopes or {b: one.loads[s] for b, one in own}
+            grams, all_ = self.errors[1 + s][0], self.null.equations
+            free = {b for b in grams if not all_[b].touched}
+            scaled: list[tuple[str, float, float, Array]] = []
             for R in TURNS:
-                turned = (F[:, s].reshape(n, 2, 3) @ R.T).reshape(n, 6)
                 text = ', '.join(('-' if r.sum() < 0 else '') + 'xyz'[abs(r).argmax()] for r in R)
                 kind = 'sign' if text == '-x, -y, -z' else f'axes ({text})'
                 price = 0.0 if kind == 'sign' else LOG_TURNS
-                yield (sensor.name, kind, np.nan, ''), price, self.with_readings({s: turned})
+                scaled.append((kind, np.nan, price, np.kron(np.eye(2), R) - np.eye(6)))
             for what, axes in AXES.items():
-                part = np.zeros((n, 6, 1))
-                part[:, axes, 0] = F[:, s, axes]
-                x, squares, _ = self.linear({b: L @ part for b, L in near.items()})
+                part = np.diag(np.isin(np.arange(6), np.arange(6)[axes]).astype(float))
+                v = part.reshape(36, 1)
+                own = {
+                    b: (v.T @ G @ v, v.T @ h)
+                    for b, (G, h) in grams.items()
+                    if b in free or not free
+                }
+                x, squares, _ = self.solve(own)
                 if not len(x) or x[0] == -1.0:
                     continue
                 gain = 1.0 / (1.0 + x[0])
-                if slopes and not what:
+                if free and not what:
                     yield (sensor.name, 'gain', gain, '1'), self.each, squares
-                for unit in (unit for unit in UNITS if 0.7 < gain / unit < 1.4):
-                    squares = self.with_readings({s: F[:, s] + (1.0 / unit - 1.0) * part[..., 0]})
-                    yield (sensor.name, f'unit{what}', unit, '1'), 1.0, squares
-            for delay in () if self.still else DELAYS:
+                near = [unit for unit in UNITS if 0.7 < gain / unit < 1.4]
+                scaled += [(f'unit{what}', u, 1.0, (1.0 / u - 1.0) * part) for u in near]
+            left = self.left(grams, np.array([M.ravel() for *_, M in scaled]))
+            for (kind, size, price, _), squares in zip(scaled, left, strict=True):
+                yield (sensor.name, kind, size, '1'), price, squares
+            if self.still:
+                continue
+            for delay in DELAYS:
                 shifted = self.grid.ft_readings[self.rows + round(delay / PERIOD), s]
                 squares = self.with_readings({s: shifted})
                 yield (sensor.name, 'delay', delay, 's'), self.each, squares
-            jumps = ((('jump', self.each), times >= at) for at in steps)
-            for (kind, extra), course in () if self.still else ((('drift', 0.0), ramp), *jumps):
-                columns = {b: L @ (course[:, None, None] * np.eye(6)) for b, L in slopes.items()}
-                x, squares, price = self.linear(columns, sizes=usual)
-                if len(x):  # a moment counts as a force at the lever
-                    size = JUMP * float(np.linalg.norm(x))
-                    yield (sensor.name, kind, size, 'N'), price + extra, squares
+            slopes = {b: all_[b].loads[s] for b in free}
+            each = [
+                self.grams({b: L * course[:, None, None] for b, L in slopes.items()})
+                for course in (times / max(times[-1], PERIOD), *(times >= at for at in steps))
+            ]
+            many = {
+                b: (np.stack([one[b][0] for one in each]), np.stack([one[b][1] for one in each]))
+                for b in each[0]
+            }
+            x, squares, prices = self.solve(many, sizes=usual)
+            kinds = ('drift', 0.0), *(('jump', self.each) for _ in steps)
+            for (kind, extra), own, left, price in zip(kinds, x, squares, np.ravel(prices)):
+                size = JUMP * float(np.linalg.norm(own))  # a moment counts as a force at the lever
+                yield (sensor.name, kind, size, 'N'), float(price) + extra, left
         for s, u in combinations(range(F.shape[1]), 2):
             pair = f'{self.robot.ft_sensors[s].name} {self.robot.ft_sensors[u].name}'
             squares = self.with_readings({s: F[:, u], u: F[:, s]})
@@ -295,43 +158,23 @@ class FaultSearch:
 
     def link_hypotheses(self) -> Iterator[Test]:
         """Yield other masses of links, beyond their usual errors."""
-        for k, link in enumerate(self.robot.links):
-            columns = {
-                b: -one.links[k][..., :1]
-                for b, one in enumerate(self.null.equations)
-                if k in one.links and not one.touched
-            }
-            x, squares, _ = self.linear(columns)
-            if len(x) and x[0] > -1.0 and abs(x[0]) > 2.0 * MASS_ERROR:
-                mass = float(self.robot.parameters[k, 0] * (1.0 + x[0]))
-                yield (link.name, 'mass', mass, 'kg'), self.each, squares
-
-    def usual_errors(self) -> Iterator[tuple[dict[int, Array], Array]]:
-        """Yield columns and sizes of usual errors of all masses, and of each FT matrix."""
-        links, F, all_ = self.robot.links, self.null.readings, [*enumerate(self.null.equations)]
-        columns = {
-            b: np.concatenate([
-                -one.links[k] if k in one.links else np.zeros((*one.value.shape, 4))
-                for k in range(len(links))
-            ], axis=2)
-            for b, one in all_ if one.links
+        grams, all_ = self.errors[0][0], self.null.equations
+        masses = {
+            b: (np.diagonal(G)[::4, None, None], h[::4, None])
+            for b, (G, h) in grams.items() if not all_[b].touched
         }  # fmt: skip
-        yield columns, np.tile([MASS_ERROR, *3 * [COM_ERROR]], len(links))
-        for s in range(F.shape[1]):
-            columns = {
-                b: (one.loads[s][..., None] * F[:, s, None, None]).reshape(*one.value.shape, 36)
-                for b, one in all_ if s in one.loads
-            }  # fmt: skip
-            yield columns, MATRIX_ERROR
+        x, found, _ = self.solve(masses)
+        for link, change, mass, squares in (
+            zip(self.robot.links, x, self.robot.parameters[:, 0], found) if len(x) else ()
+        ):
+            if change[0] > -1.0 and abs(change[0]) > 2.0 * MASS_ERROR:
+                yield (
+                    (link.name, 'mass', float(mass * (1.0 + change[0])), 'kg'),
+                    self.each,
+                    squares,
+                )
 
-    def usual_gains(self) -> Iterator[tuple[Array, float]]:
-        """Yield gains and prices of usual errors."""
-        for columns, sizes in self.usual_errors():
-            x, squares, price = self.linear(columns, sizes=sizes)
-            if np.abs(x).max(initial=0.0) < UNUSUAL:
-                yield self.gains(squares), price
-
-    def changes(self) -> Iterator[tuple[What, float, Change]]:
+    def changes(self) -> Iterator[Motion]:
         """Yield corrections of IMUs and joints without free parameters."""
         for k, imu in enumerate(self.robot.imus):
             M = np.zeros((3, 3))
@@ -359,12 +202,6 @@ class FaultSearch:
         for j in np.flatnonzero(np.abs(q).max(axis=0) > EPSILON).tolist():
             mirror = _of_joints(1.0 - 2.0 * np.eye(len(names))[j])
             yield (names[j], 'sign', np.nan, ''), 0.0, mirror
-        pairs = [*combinations(np.flatnonzero(np.ptp(q, axis=0) > EPSILON).tolist(), 2)]
-        for i, j in pairs:
-            order = list(range(len(names)))
-            order[i], order[j] = j, i
-            what = f'{names[i]} {names[j]}', 'exchanged', np.nan, ''
-            yield what, float(np.log(len(pairs))), _of_joints(order=order)
 
     def _slopes(self, moved: Sequence[Fit], fit: Fit) -> dict[int, Array]:
         """Return the columns of a fit by parameters that are moved by EPSILON, negative."""
@@ -374,41 +211,62 @@ class FaultSearch:
             if not fit.equations[b].touched
         }
 
+    def exchanges(self, slopes: Sequence[dict[int, Array]], fit: Fit) -> Iterator[Motion]:
+        """Yield pairs of joints whose exchange leaves least, by the slopes of their positions."""
+        q, names = np.nan_to_num(self.grid.positions[self.few]), self.robot.joint_names
+        moving = np.flatnonzero(np.ptp(q, axis=0) > EPSILON)
+        if len(moving) < 2:
+            return
+        one, other = np.array([*combinations(moving.tolist(), 2)]).T
+        gap, grams = np.sin(q[:, other] - q[:, one])[:, None], {}
+        for b in slopes[0]:
+            C = np.concatenate([own[b] for own in slopes], axis=2)
+            free = fit.free(b, (C[..., one] - C[..., other]) * gap)
+            if self.weights[b] > 0.0 and len(free):
+                grams[b] = np.sum(free**2, axis=0)[:, None, None], (free.T @ fit.raw[b])[:, None]
+        # Their size is free: slopes state the course of a large change, less its size.
+        squares = np.broadcast_to(self.solve(grams, fit)[1], (len(one), len(self.base)))
+        scores = self.score(squares, 0.0, fit.squares)
+        for pair in np.argsort(scores)[: -1 - MAX_PAIRS : -1]:
+            i, j, order = int(one[pair]), int(other[pair]), np.arange(len(names))
+            order[[i, j]] = j, i
+            what = f'{names[i]} {names[j]}', 'exchanged', np.nan, ''
+            yield what, float(np.log(len(one))), _of_joints(order=order)
+
     def motion_hypotheses(self) -> Iterator[Test]:
         """Yield corrections of motion: screened on few samples, then on all."""
-        unchanged = self._fit(lambda x: x, self.few)
-        base, rated = unchanged.squares(), []
-        changes = list(self.changes())
-        fits = self._fits([change for *_, change in changes], self.few)
-        for (what, price, change), fit in zip(changes, fits, strict=True):
-            squares = fit.squares()
-            rated.append((self.score(squares, price, base), what, price, change))
-        for _, what, price, change in sorted(rated, key=lambda one: -one[0])[:MAX_TESTS]:
-            yield what, price, self._fit(change, self.rows).squares()
+        unchanged, n = self._fit(lambda x: x, self.few), len(self.robot.joint_names)
+        base = unchanged.squares
         fitted: list[tuple[str, str, str, Array, Callable[[Array], Change]]] = [
             (name, 'offset', 'deg', np.zeros(1), partial(_with_offset, unit))
-            for name, unit in zip(self.robot.joint_names, np.eye(len(self.robot.joint_names)))
+            for name, unit in zip(self.robot.joint_names, np.eye(n))
         ]
         for k, imu in enumerate(self.robot.imus):
             bias = partial(_of_imu, k, np.eye(3))
             fitted.append((imu.name, 'bias', 'm/s^2', np.zeros(3), bias))
             fitted.append((imu.name, 'turned', 'deg', np.zeros(3), partial(_with_turn, k)))
-        screened = []
         moves = [one[4](EPSILON * e) for one in fitted for e in np.eye(len(one[3]))]
         fits = self._fits(moves, self.few)
-        for subject, kind, unit, x, change_of in fitted:
-            slopes = self._slopes(list(islice(fits, len(x))), unchanged)
-            step, squares, _ = self.linear(slopes, unchanged)
+        slopes = [self._slopes(list(islice(fits, len(one[3]))), unchanged) for one in fitted]
+        changes = [*self.changes(), *self.exchanges(slopes[:n], unchanged)]
+        tried = zip(changes, self._fits([change for *_, change in changes], self.few), strict=True)
+        rated = [(self.score(fit.squares, one[1], base), one) for one, fit in tried]
+        best = [one for _, one in sorted(rated, key=lambda one: -one[0])[:MAX_TESTS]]
+        fits = self._fits([change for *_, change in best], self.rows)
+        yield from ((*one[:2], fit.squares) for one, fit in zip(best, fits, strict=True))
+        screened = []
+        for (subject, kind, unit, x, change_of), own in zip(fitted, slopes, strict=True):
+            step, squares, _ = self.solve(self.grams(own, unchanged), unchanged)
             if len(step):
                 score = self.score(squares, len(x) * self.each, base)
                 screened.append((score, subject, kind, unit, x + step, change_of))
         for _, subject, kind, unit, x, change_of in sorted(screened, key=lambda one: -one[0])[:4]:
             moves = [change_of(x), *(change_of(x + EPSILON * e) for e in np.eye(len(x)))]
             fit, *moved = self._fits(moves, self.few)
-            x = x + self.linear(self._slopes(moved, fit), fit)[0]
+            x = x + self.solve(self.grams(self._slopes(moved, fit), fit), fit)[0]
             size = float(np.linalg.norm(pin.log3(pin.exp3(x)) if kind == 'turned' else x))
             size *= DEGREES if unit == 'deg' else 1.0
-            squares = self._fit(change_of(x), self.rows).squares()
+            squares = self._fit(change_of(x), self.rows).squares
             touched = [one.touched for one in self.null.equations]
             squares = np.where(touched, self.base, squares)
             yield (subject, kind, size, unit), len(x) * self.each, squares
@@ -482,10 +340,11 @@ def find_faults(
         return []
     if samples.stamp_ns[-1] - samples.stamp_ns[0] < 1e9 * MIN_SECONDS:
         return []
-    found = list(_repeated(robot, samples, readings))
+    if found := list(_repeated(robot, samples, readings)):
+        return found
     search = FaultSearch(robot, samples, readings, touched)
     if search.score(np.zeros_like(search.base), 0.0) < MIN_SCORE:
-        return found
+        return []
     rated: list[Fault] = []
     rivals: list[tuple[Array, float]] | None = None
     for what, price, squares in search.tests():
@@ -499,7 +358,7 @@ def find_faults(
             rated.append(fault)
     rated.sort(key=lambda fault: -fault.score)
     alike = [one for one in rated if one.score > rated[0].score - ALIKE]
-    return found or list({one.subject: one for one in reversed(alike)}.values())[::-1]
+    return list({one.subject: one for one in reversed(alike)}.values())[::-1]
 
 
 def _matters(fault: Fault) -> bool:
@@ -511,17 +370,20 @@ def _matters(fault: Fault) -> bool:
 
 def _repeated(robot: Robot, samples: SampleBatch, readings: Array) -> Iterator[Fault]:
     """Yield FT sensors that stay at one value, or at their extremes."""
-    steps = 1e-9 * np.diff(samples.stamp_ns)
+    times = 1e-9 * (samples.stamp_ns - samples.stamp_ns[0])
     for s, sensor in enumerate(robot.ft_sensors):
         F = readings[:, s]
-        same = (np.diff(F, axis=0) == 0.0).all(axis=1)
         known = np.isfinite(F).all(axis=1)
         if known.sum() < MIN_KNOWN:
             continue
         low, high = np.nanmin(F, axis=0), np.nanmax(F, axis=0)
         ends = (low == F) | (high == F)
-        runs = np.split(steps, np.flatnonzero(~same) + 1) if len(steps) else []
-        longest = max((float(run[1:].sum()) for run in runs), default=0.0)
+        same = (np.diff(F, axis=0) == 0.0).all(axis=1)
+        same &= ~(ends & (low < high))[1:].all(axis=1)  # all axes saturated
+        first, last = (
+            np.flatnonzero(np.append(*parts)) for parts in ((True, ~same), (~same, True))
+        )
+        longest = float((times[last] - times[first]).max())
         if longest > FROZEN:
             yield Fault(sensor.name, 'frozen', longest, 's', np.inf, 1.0)
         elif (share := float(ends.mean(axis=0).max())) > max(SATURATED, 0.5 * MIN_KNOWN / len(F)):

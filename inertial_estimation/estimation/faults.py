@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -158,14 +157,6 @@ def unsound(sample: Sample, measured: Array) -> Unsound:
     arrays = enumerate((*sample[1:7], measured), 1)
     found = [(k, array.ravel(), np.flatnonzero(~_is_sound(array))) for k, array in arrays]
     return tuple((k, at, array[at].tobytes()) for k, array, at in found if len(at))
-
-
-def with_gaps(samples: SampleBatch) -> SampleBatch:
-    """Return samples with NaN in place of absurd numbers."""
-    return replace(
-        samples,
-        **{name: np.where(_is_sound(x := getattr(samples, name)), x, np.nan) for name in NUMBERS},
-    )
 
 
 def _measured(motion: LinkMotions) -> tuple[Mask, Mask]:

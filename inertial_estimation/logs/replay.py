@@ -35,12 +35,7 @@ from inertial_estimation.logs.results import (
     ResultBag,
     joined_estimates,
 )
-from inertial_estimation.logs.sensor_agreement import (
-    MAX_SAMPLES,
-    fault_records,
-    find_situations,
-    sensor_records,
-)
+from inertial_estimation.logs.sensor_agreement import fault_records
 from inertial_estimation.logs.summary import Summary, replay_findings
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.outputs.topics import RateLimiter
@@ -53,8 +48,8 @@ SAMPLES_OF_A_MEAN, SAMPLES_OF_A_PIECE = 100, 10
 SAMPLES_PER_TICK = 50
 FAULT_SECONDS = 120.0
 """Faults are searched in the pieces that begin earlier than this [s]: they last."""
-PIECE, MAX_PIECES = 10.0, 16
-"""Length of the pieces of a bag [s], and how many keep `MAX_SAMPLES`; of more, fewer stay."""
+PIECE, MAX_PIECES, MAX_SAMPLES = 10.0, 16, 200
+"""Length of the pieces of a bag [s], and how many keep so many samples; of more, fewer stay."""
 
 
 def replay(
@@ -170,7 +165,6 @@ class _Job(NamedTuple):
         self.progress('checks', 0.0)
         some = Replay.joined(few)
         record = summary.record(some) | {
-            'sensor_residuals': sensor_records(some, find_situations(some)),
             'faults': fault_records(replace(some, recording=Log.joined(even))),
         }
         self.progress('checks', 1.0)

@@ -351,6 +351,11 @@ def replay_findings(replay: Replay) -> Iterator[Finding]:
             'weight', support['contact'], force=support['mean_upward_force_n'],
             weight=support['weight_n'], error=support['relative_error'],
         )  # fmt: skip
+    weight = replay.robot.mass * float(np.linalg.norm(replay.robot.gravity))
+    for one in summary['residuals'] if replay.clean.contacts else ():
+        force = float(np.linalg.norm(one['mean'][:3]))
+        if force > limit_of('weight') * weight:
+            yield finding('weight', one['submodel'], force=force, weight=0.0, error=force / weight)
     if doubtful := [one for one in summary['momentum'] if one['doubtful']]:
         keys = 'unexplained_force_n', 'unexplained_moment_nm'
         force, moment = np.sqrt([np.mean([one[k] ** 2 for one in doubtful]) for k in keys])
@@ -362,11 +367,6 @@ def replay_findings(replay: Replay) -> Iterator[Finding]:
         yield finding(
             'fault', first.subject, kind=first.what, explained=first.explained, others=also,
         )  # fmt: skip
-    for record in summary['sensor_residuals']:
-        if record['doubtful']:
-            what = record['quantity'].replace('_', ' ')
-            figures = {key: record[key] for key in ('rms', 'unit', 'noise')}
-            yield finding('sensor_residual', record['sensor'], what=what, **figures)
     notable = [group for group in summary['uninformed'] if group['sample_share'] >= MIN_SHARE]
     for group in notable[:MAX_GROUPS]:
         joints = few(group['joints'])
