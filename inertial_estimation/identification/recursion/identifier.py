@@ -313,14 +313,9 @@ class RecursiveIdentifier:
         ready = [one.memory for one in fitted]
         if not ready:
             return None
-        start = {
-            one.name: one.memory.block.unknowns.split(one.found)[0]
-            for one in fitted
-            if one.found is not None
-        }
         for memory in ready:
             memory.prior_variance, memory.largest_variance = prior_variances(memory)
-        found = joint_refit(ready, start)
+        found = joint_refit(ready)
         if found.converged:
             for one, fit in zip(fitted, found.fits, strict=True):
                 one.set_fit(fit.x)
