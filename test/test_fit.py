@@ -183,6 +183,17 @@ def test_errors_of_ft_matrices_are_found_on_separate_limbs(error):
     assert np.median(growths) > 0.5 if error else np.max(growths) < 0.3
 
 
+def test_offsets_that_are_not_determined_have_no_value():
+    def at_rest(robot, rng):
+        return SampleBatch.stack([random_sample(robot, rng)] * 60)
+
+    for block in fit(*shared_offsets(1, at_rest), 'least_squares').blocks:
+        values, unknowns = list(block.answer.extras.values()), block.answer.unknowns
+        is_known = np.isfinite(block.answer.deviations[unknowns.n_inertial :])
+        assert not is_known.all()
+        np.testing.assert_array_equal(np.isfinite(values), is_known)
+
+
 @pytest.mark.parametrize('method', SOLVERS)
 def test_submodels_agree_on_their_offsets(shared_scene, method):
     found = fit(*shared_scene, method)

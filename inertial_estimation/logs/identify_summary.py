@@ -78,7 +78,6 @@ def summarize(report: RobotIdentification) -> dict[str, Any]:
 
 def _submodel(block: BlockFit, known: Determined, unseen: Evidence | None) -> dict[str, Any]:
     answer, evidence = block.answer, block.evidence
-    deviations = dict(zip(answer.unknowns.names, answer.deviations.tolist(), strict=True))
     base = zip(
         known.seen.records(answer.unknowns.names),
         known.seen.of(answer.x).tolist(),
@@ -110,11 +109,8 @@ def _submodel(block: BlockFit, known: Determined, unseen: Evidence | None) -> di
         'left_out': dict(evidence.left_out),
         'rows': rows,
         'margins': dict(zip(answer.unknowns.links, answer.margins.tolist(), strict=True)),
-        'extras': {
-            name: np.nan if np.isinf(deviations[name]) else value
-            for name, value in answer.extras.items()
-        },
-        'deviations': deviations,
+        'extras': answer.extras,
+        'deviations': dict(zip(answer.unknowns.names, answer.deviations.tolist(), strict=True)),
     }
 
 
@@ -125,19 +121,14 @@ def _errors(evidence: Evidence, block: BlockFit) -> tuple[dict[str, float], ...]
 
 
 def extra_values(report: RobotIdentification) -> dict[Extra, tuple[float, float, str]]:
-    """
-    Return value, deviation and unit of friction and the like, the best of all submodels.
-
-    The value is NaN where the deviation is infinite.
-    """
+    """Return value, deviation and unit of friction and the like, the best of all submodels."""
     joints = parse(report.fit.robot.urdf).findall("joint[@type='prismatic']")
     sliding = {tag.get('name') for tag in joints}
     found: dict[Extra, tuple[float, float, str]] = {}
     for block in report.fit.blocks:
         unknowns, answer = block.answer.unknowns, block.answer
-        for k, extra in enumerate(unknowns.extras, start=unknowns.n_inertial):
-            deviation = float(answer.deviations[k])
-            value = np.nan if np.isinf(deviation) else float(answer.x[k])
+        deviations = answer.deviations[unknowns.n_inertial :].tolist()
+        for extra, value, deviation in zip(unknowns.extras, answer.extras.values(), deviations):
             unit = UNITS[extra.term][extra.of.split('+')[0] in sliding]
             # A deviation that is NaN is not less than any.
             if extra not in found or deviation < np.nan_to_num(found[extra][1], nan=np.inf):
@@ -152,9 +143,8 @@ def extras_yaml(report: RobotIdentification) -> str:
     found: dict[str, dict[str, dict[str, float | None]]] = {}
     units: dict[tuple[str, str], str] = {}
     for extra, (value, deviation, unit) in extra_values(report).items():
-        pair = {'value': value, 'deviation': deviation}
-        known = {key: one if np.isfinite(one) else None for key, one in pair.items()}
-        found.setdefault(extra.of, {})[extra.term.value] = known
+        known = [number if np.isfinite(number) else None for number in (value, deviation)]
+        found.setdefault(extra.of, {})[extra.term.value] = dict(zip(('value', 'deviation'), known))
         units[extra.of, f'  {extra.term.value}:'] = f'  # [{unit}]'
     lines = [
         line + units.get((name, line), '')
