@@ -75,10 +75,12 @@ def measure(rounds: int = ROUNDS) -> tuple[list[Table], list[Goal]]:
     ]
     share = float(np.median(off_line[ADDED])) / (1e3 * ADDED_AT_ONCE)
     goals.append(Goal(f'{ADDED} / their time at 1 kHz', share, 0.1))
-    for name in ('joint refit, cold', 'joint refit, warm'):
-        both = live[name] + live['errors of the motion']
-        goals.append(Goal(f'{name} / {PEER}', ratio(live[name], live[PEER]), 0.06))
-        goals.append(Goal(f'{name}, errors of the motion / {PEER}', ratio(both, live[PEER]), 0.06))
+    alone = live['joint refit']
+    for name, spent in (
+        ('', alone),
+        (', errors of the motion', alone + live['errors of the motion']),
+    ):
+        goals.append(Goal(f'joint refit{name} / {PEER}', ratio(spent, live[PEER]), 0.06))
     with ProcessPoolExecutor(1, mp_context=get_context('spawn')) as process:
         log = process.submit(reduce_log).result()
     goals.append(Goal(f'{LOG_SECONDS} s at 1 kHz reduced [s]', log[1] + log[2], 10.0))
@@ -172,18 +174,13 @@ def _joint_refits() -> dict[str, Timed]:
     )
     samples, external = _moving_log(robot, identifier.noise)
     known = identifier.memories
-    start: dict[str, Array] = {}
     for part in equal_parts(samples, 1.0):
-        if all(one.information is not None for one in known):
-            found = joint_refit(known, start)
-            start = {one.memory.block.submodel.name: one.parameters for one in found.fits}
         at = np.searchsorted(samples.stamp_ns, part.stamp_ns)
         identifier.add(part, external={BASE: external[at]})
     calls: dict[str, Callable[[], object]] = {
         PEER: lambda: _joint_by_cvxpy(known),
         'errors of the motion': lambda: _correct_errors(known),
-        'joint refit, cold': lambda: joint_refit(known),
-        'joint refit, warm': lambda: joint_refit(known, start),
+        'joint refit': lambda: joint_refit(known),
     }
     return {name: Timed(call, 1) for name, call in calls.items()}
 

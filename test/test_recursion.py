@@ -186,7 +186,8 @@ def test_refit_from_far_is_the_minimum_of_all_submodels(robot, prior, error):
 
 def test_refit_that_does_not_converge_is_withheld(robot, prior, monkeypatch):
     identifier = identify(robot, prior, log(robot, 5.0)[0])
-    monkeypatch.setattr('inertial_estimation.identification.recursion.refit.MAX_STEPS', 1)
+    for name in ('DIRECT_STEPS', 'MAX_STEPS'):
+        monkeypatch.setattr(f'inertial_estimation.identification.recursion.refit.{name}', 1)
     found = identifier.refit()
     assert found.refitted == () and set(found.reasons) == {one.name for one in robot.submodels}
     np.testing.assert_array_equal(found.parameters, prior)

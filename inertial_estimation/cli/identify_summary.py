@@ -122,8 +122,8 @@ def extra_values(report: RobotIdentification) -> dict[Extra, tuple[float, float,
     found: dict[Extra, tuple[float, float, str]] = {}
     for block in report.fit.blocks:
         unknowns, answer = block.answer.unknowns, block.answer
-        for k, extra in enumerate(unknowns.extras, start=unknowns.n_inertial):
-            value, deviation = float(answer.x[k]), float(answer.deviations[k])
+        deviations = answer.deviations[unknowns.n_inertial :].tolist()
+        for extra, value, deviation in zip(unknowns.extras, answer.extras.values(), deviations):
             unit = UNITS[extra.term][extra.of.split('+')[0] in sliding]
             # A deviation that is NaN is not less than any.
             if extra not in found or deviation < np.nan_to_num(found[extra][1], nan=np.inf):
@@ -138,8 +138,8 @@ def extras_yaml(report: RobotIdentification) -> str:
     found: dict[str, dict[str, dict[str, float | None]]] = {}
     units: dict[tuple[str, str], str] = {}
     for extra, (value, deviation, unit) in extra_values(report).items():
-        spread = deviation if np.isfinite(deviation) else None
-        found.setdefault(extra.of, {})[extra.term.value] = {'value': value, 'deviation': spread}
+        known = [number if np.isfinite(number) else None for number in (value, deviation)]
+        found.setdefault(extra.of, {})[extra.term.value] = dict(zip(('value', 'deviation'), known))
         units[extra.of, f'  {extra.term.value}:'] = f'  # [{unit}]'
     lines = [
         line + units.get((name, line), '')

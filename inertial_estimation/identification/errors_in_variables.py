@@ -39,7 +39,7 @@ IMU_SIGNALS = ('angular_velocities', 'proper_accelerations', 'angular_accelerati
 MAX_ERROR_SHARE = 0.25
 """Of errors in a direction that is used: N is known to a tenth after a few seconds."""
 ZERO_EIGENVALUE = 1e-12
-"""Eigenvalues of a scaled Gram matrix below this share of the largest are zero."""
+"""Pivots of a scaled Gram matrix below it are zero."""
 ZERO_COLUMN = 1e-8
 """Share of the longest column below which others are zero."""
 
@@ -193,6 +193,9 @@ def without_state_errors(information: Information, errors: Array, x0: Array) -> 
 
     errors (n + 1, n + 1): [E e]' [E e], the products of errors in units of the noise.
     """
+    from scipy.linalg import solve_triangular
+    from scipy.linalg.lapack import dpstrf
+
     gram, cross = errors[:-1, :-1], errors[:-1, -1]
     if not gram.any():
         return information
@@ -202,19 +205,21 @@ def without_state_errors(information: Information, errors: Array, x0: Array) -> 
     squares = np.diag(H) + np.diag(gram)
     sizes = np.sqrt(np.maximum(squares, ZERO_COLUMN**2 * squares.max()))
     scaled, N = (one / np.outer(sizes, sizes) for one in (H, gram))
-    # Shares of the sum are at most one; of the equations alone they could be huge.
-    values, U = np.linalg.eigh(scaled + N)
-    whole = values > ZERO_EIGENVALUE * values[-1]
-    L = U[:, whole] * np.sqrt(values[whole])
-    inverse = (U[:, whole] / np.sqrt(values[whole])).T
-    shares, V = np.linalg.eigh(inverse @ scaled @ inverse.T)
+    # Shares of the sum are at most one; of the equations alone they could be huge. Both are in the
+    # span of the columns L of a root of the sum, whose first rows, in some order, are a triangle.
+    root, order, rank, _ = dpstrf(scaled + N, tol=ZERO_EIGENVALUE, lower=1)
+    some, L = order[:rank] - 1, np.empty((len(N), rank))
+    L[order - 1] = np.tril(root[:, :rank])
+    triangle = L[some]
+    half = solve_triangular(triangle, scaled[np.ix_(some, some)], lower=True)
+    shares, V = np.linalg.eigh(solve_triangular(triangle, half.T, lower=True))
     used = shares > 1.0 / (1.0 + MAX_ERROR_SHARE)
     V = V[:, used]
     # A share t of equations contains 1 - t of errors: 2 t - 1 is left.
     kept = np.sqrt(2.0 * shares[used] - 1.0)
     rows = kept[:, None] * (V.T @ L.T) * sizes
     right = (R.T @ left + gram @ x0 - cross) / sizes
-    right = V.T @ (inverse @ right) / kept
+    right = V.T @ solve_triangular(triangle, right[some], lower=True) / kept
     found = Information.of(rows, right + rows @ x0)
     before = information.squared_residual(x0)
     energy = max(before - float(right @ right), 0.0)

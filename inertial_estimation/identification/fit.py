@@ -144,10 +144,10 @@ class RobotFit:
         """Parameters of each payload about the origin of its frame, (10,), by name."""
         found = {}
         for block in self.blocks:
-            extras = block.answer.extras
+            answer = dict(zip(block.answer.unknowns.names, block.answer.x, strict=True))
             for payload in block.evidence.block.payloads:
                 names = [f'{payload.name}.{term.value}' for term in OF_A_BODY]
-                found[payload.name] = np.array([extras.get(one, payload.mass) for one in names])
+                found[payload.name] = np.array([answer.get(one, payload.mass) for one in names])
         return found
 
     @property

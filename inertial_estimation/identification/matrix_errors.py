@@ -11,9 +11,9 @@ of the unknowns, an answer by the equations Y x = y and a prior moves by
     dx = G E,  G = (Y'Y + prior)^-1 Y'M
 
 and residuals by (M - Y G) E. E is zero on the average, and its size is the most likely one by the
-residuals, up to that of sensors in use. E = -1 for all sensors explains all that is measured, so
-this direction is left out of the size. E itself is not estimated: with links and offsets unknown,
-matrices that lessen all readings fit best.
+residuals. Only columns of cross-talk are compared: gains of -1 explain all readings
+of a limb, and the noise of each reading, which is in M as well. E itself is not estimated: with
+links and offsets unknown, matrices that lessen all readings fit best.
 """
 
 from __future__ import annotations
@@ -99,16 +99,15 @@ def matrix_covariances(submodels: Sequence[MatrixEquations]) -> list[Array]:
     G = root @ (root.T @ YM)
     moved = R @ G
     gram = MM - YM.T @ G - G.T @ YM + moved.T @ moved
-    scale = np.tile(np.eye(6).ravel(), len(sensors))
-    others = np.eye(size) - np.outer(scale, scale) / (scale @ scale)
-    values, vectors = np.linalg.eigh(others @ gram @ others)
+    crossed = np.flatnonzero(np.tile(1.0 - np.eye(6).ravel(), len(sensors)))
+    values, vectors = np.linalg.eigh(gram[np.ix_(crossed, crossed)])
     seen = values > ROUND_OFF * values[-1]
     values = values[seen]
-    squares = ((yM[0] - x @ YM - left @ moved) @ vectors[:, seen]) ** 2
+    squares = ((yM[0] - x @ YM - left @ moved)[crossed] @ vectors[:, seen]) ** 2
     variance = MATRIX_DEVIATION**2
     for _ in range(ROUNDS):
         # By scoring: squares / values have the mean values * variance + 1.
         weights = (values / (1.0 + variance * values)) ** 2
         found = weights @ ((squares / values - 1.0) / values) / max(weights.sum(), TINY)
-        variance = float(np.clip(found, 0.0, MATRIX_DEVIATION**2))
+        variance = max(float(found), 0.0)
     return [np.sqrt(variance) * G[columns] for columns in places]

@@ -287,9 +287,10 @@ class Identification:
 
     @property
     def extras(self) -> dict[str, float]:
-        """The other unknowns by name."""
+        """The other unknowns by name; NaN where the deviation is infinite."""
+        values = np.where(np.isinf(self.deviations), np.nan, self.x)
         names = map(str, self.unknowns.extras)
-        return dict(zip(names, self.unknowns.split(self.x)[1].tolist(), strict=True))
+        return dict(zip(names, self.unknowns.split(values)[1].tolist(), strict=True))
 
     @cached_property
     def margins(self) -> Array:

@@ -110,8 +110,7 @@ class RecursiveIdentifier:
         for joint in settings.effort_gains:
             if joint not in robot.joint_names:
                 raise NameNotFound('joint', joint, robot.joint_names, 'a gain of efforts is given')
-        gains = [settings.effort_gains.get(joint, 1.0) for joint in robot.joint_names]
-        self._gains = np.array(gains, dtype=np.float64)
+        self._gains = np.array([settings.effort_gains.get(one, 1.0) for one in robot.joint_names])
         self.reset()
 
     @property
@@ -148,8 +147,7 @@ class RecursiveIdentifier:
         self.stamp_ns = 0
         self._random = np.random.default_rng(0)
         self._levels = WhiteNoise()
-        n_offsets = 6 * len(self.settings.equations.offsets)
-        self._tracker = OffsetTracker(n_offsets, self.settings.force_walk)
+        self._tracker = OffsetTracker(6 * len(self._unknown), self.settings.force_walk)
         self._used: dict[str, Array] = {}
         self._used_ns = 0
 
@@ -206,9 +204,8 @@ class RecursiveIdentifier:
                 self._submodels[k] = self._new(block)
                 self._tracker.forget(one.memory.own)
         self.relate_to(self.start_offsets)
-        is_tared = [self.robot.ft_sensors[k].name in tared for k in self._unknown]
-        moved = change[self._unknown] != 0.0
-        self._tracker.forget((moved & np.reshape(is_tared, (-1, 1))).reshape(-1))
+        is_tared = [[self.robot.ft_sensors[k].name in tared] for k in self._unknown]
+        self._tracker.forget(((change[self._unknown] != 0.0) & is_tared).reshape(-1))
         return tuple(restarted)
 
     def relate_to(self, offsets: Array) -> None:
@@ -259,8 +256,7 @@ class RecursiveIdentifier:
         evidence = self._equations(samples, free, external)
         for one, new in zip(self._submodels, evidence, strict=True):
             count = max((part.count for part in new.kinds.values()), default=0.0)
-            change = one.add(new, elapsed, min(elapsed, spanned) * count / n)
-            if change is not None:
+            if change := one.add(new, elapsed, min(elapsed, spanned) * count / n):
                 changes.append((one, change))
         for one, change in changes:
             own = one.memory.own
@@ -299,8 +295,8 @@ class RecursiveIdentifier:
 
     def payloads(self) -> dict[str, Payload]:
         """Return the payloads that were detected last, by submodel."""
-        found = {one.name: one.payload.payload() for one in self._submodels if one.payload}
-        return {name: payload for name, payload in found.items() if payload is not None}
+        found = ((one.name, one.payload.payload()) for one in self._submodels if one.payload)
+        return {name: payload for name, payload in found if payload is not None}
 
     @one_thread()
     def refit(self) -> Refit | None:
@@ -313,14 +309,9 @@ class RecursiveIdentifier:
         ready = [one.memory for one in fitted]
         if not ready:
             return None
-        start = {
-            one.name: one.memory.block.unknowns.split(one.found)[0]
-            for one in fitted
-            if one.found is not None
-        }
         for memory in ready:
             memory.prior_variance, memory.largest_variance = prior_variances(memory)
-        found = joint_refit(ready, start)
+        found = joint_refit(ready)
         if found.converged:
             for one, fit in zip(fitted, found.fits, strict=True):
                 one.set_fit(fit.x)
@@ -351,17 +342,17 @@ class RecursiveIdentifier:
                     'FT offsets'
                 )
         used, offsets, self._tracker.now = proposed(reasons)
-        self._used = {one.name: each for one, each in zip(ready, used, strict=True)}
+        self._used = dict(zip((one.name for one in ready), used, strict=True))
         self._used_ns = self.stamp_ns
-        refitted = [fit for fit in found.fits if fit.memory.name not in reasons]
+        refitted = [memory for memory in ready if memory.name not in reasons]
         certain = certainties(found)
-        size = max((certain[fit.memory.name].root.shape[1] for fit in refitted), default=0)
+        size = max((certain[memory.name].root.shape[1] for memory in refitted), default=0)
         placed = np.zeros((len(self.robot.links), 10, size))
         # The prior is consistent where a URDF need not be.
         parameters = self.prior.copy()
-        for fit in refitted:
-            links, root = list(fit.memory.block.submodel.links), certain[fit.memory.name].root
-            parameters[links] = fit.parameters
+        for memory in refitted:
+            links, root = list(memory.block.submodel.links), certain[memory.name].root
+            parameters[links] = self._used[memory.name]
             placed[links, :, : root.shape[1]] = root.reshape(len(links), 10, -1)
 
         def by_sensor(numbers: Array) -> dict[str, Array]:
@@ -376,7 +367,7 @@ class RecursiveIdentifier:
             by_sensor(offsets - self._shift),
             by_sensor(self._tracker.now.values - self._shift),
             by_sensor(deviations),
-            tuple(fit.memory.name for fit in refitted),
+            tuple(memory.name for memory in refitted),
             determined,
             reasons,
             {one.name: one.prior_residuals for one in self._submodels if one.residuals},

@@ -8,8 +8,8 @@ Refit the parameters of all submodels and the FT offsets that they share.
 u are the coordinates of a submodel about its prior, o the offsets of all sensors. Newton's method
 eliminates each u from a step onto the offsets, which are all that submodels share. Over the least
 weight the objective is self-concordant: its decrement bounds the distance to the minimum, and
-damped steps reach it from any consistent parameters. Their number grows as the weight falls
-against the equations, so without a near start it is reached by factors of ten [Nesterov,
+damped steps reach it from any consistent parameters, mostly a few from the prior. Their number
+may grow as the weight falls against the equations; then it is reached by factors of ten [Nesterov,
 Nemirovskii 1994].
 
 The weight is the inverse of the variance of the prior's relative error that the equations show:
@@ -45,10 +45,12 @@ from inertial_estimation.model.robot import Robot
 
 MAX_STEPS = 60
 """Newton steps for one weight; those from 0.01 take at most 20, also from the one before."""
+DIRECT_STEPS = 20
+"""Newton steps from the prior before larger weights are tried."""
 DIRECT_WEIGHT = 0.01
 """Over the equations, from which the minimum is reached without larger weights before."""
-LAST_DECREMENT = 1e-4
-"""Over the root of the weight, from which one more step leaves round-off."""
+LAST_DECREMENT = 1e-3
+"""Over the root of the weight, from which one more step leaves its square."""
 FULL_STEP_DECREMENT = 0.25
 """Likewise, up to which a self-concordant function decreases by a full step."""
 SUFFICIENT_DECREASE = 0.1
@@ -143,22 +145,18 @@ class JointRefit:
 
 
 @one_thread()
-def joint_refit(
-    memories: Sequence[SubmodelMemory], start: Mapping[str, Array] | None = None
-) -> JointRefit:
-    """Refit all submodels; `start`: parameters by submodel that are near, (n_links, 10) each."""
+def joint_refit(memories: Sequence[SubmodelMemory]) -> JointRefit:
+    """Refit all submodels, from the prior."""
     parts, n_offsets = [_part(one) for one in memories], memories[0].n_offsets
     weights = np.array([1.0 / one.prior_variance for one in memories])
     least = np.min(weights / [part.size for part in parts])
     stages = np.ceil(max(np.log10(DIRECT_WEIGHT / least), 0.0))
-    far = {one.name: one.prior for one in memories}
-    ways = [({**far, **start}, np.ones(1))] if start else []
-    for near, factors in (*ways, (far, 10.0 ** np.arange(stages, -1.0, -1.0))):
-        us = [part.start(near[part.memory.name]) for part in parts]
-        offsets = np.zeros(n_offsets)
+    ways = (np.ones(1), DIRECT_STEPS), (10.0 ** np.arange(stages, -1.0, -1.0), MAX_STEPS)
+    for factors, steps in ways:
+        us, offsets = [np.zeros(len(part.across)) for part in parts], np.zeros(n_offsets)
         for factor in factors:
             newton = _Newton(parts, n_offsets, factor * weights)
-            us, offsets, converged = newton.minimum(us, offsets)
+            us, offsets, converged = newton.minimum(us, offsets, steps)
         if converged:
             break
     fits = []
@@ -181,12 +179,8 @@ class _Part(NamedTuple):
     """Regressor of its offsets over the root of the count, shape (r, k)."""
     across: Array
     """F'C."""
-
-    def start(self, parameters: Array) -> Array:
-        """Return coordinates of parameters, (n_links, 10), with all else at its prior."""
-        u, moved = np.zeros(len(self.across)), (parameters - self.memory.prior)[..., None]
-        u[: self.rows.n_inertial] = np.linalg.solve(self.rows.links, moved).reshape(-1)
-        return u
+    gram: Array
+    """C'C."""
 
 
 def _part(one: SubmodelMemory) -> _Part:
@@ -203,7 +197,7 @@ def _part(one: SubmodelMemory) -> _Part:
     )
     rows = Coordinates.of(problem, one.maps)
     C = information.R[:, one.offsets] / np.sqrt(problem.count)
-    return _Part(one, rows, problem.count, C, rows.factor.T @ C)
+    return _Part(one, rows, problem.count, C, rows.factor.T @ C, C.T @ C)
 
 
 class _Point(NamedTuple):
@@ -228,7 +222,9 @@ class _Newton:
         self.links = [slice(*pair) for pair in pairwise(edges)]
         """Of each part among all."""
 
-    def minimum(self, us: list[Array], offsets: Array) -> tuple[list[Array], Array, bool]:
+    def minimum(
+        self, us: list[Array], offsets: Array, steps: int
+    ) -> tuple[list[Array], Array, bool]:
         """Return the minimum from some point, and whether it was reached."""
         # In units of the least weight of a divergence the objective is self-concordant.
         unit = min(self.weights)
@@ -237,7 +233,7 @@ class _Newton:
             # Round-off may leave a start outside, but never the prior.
             here = self.at([np.zeros(len(u)) for u in us], offsets)
         assert here is not None
-        for _ in range(MAX_STEPS):
+        for _ in range(steps):
             dus, doffsets, squared = self.step(here)
             if squared <= LAST_DECREMENT**2 * unit:
                 last = [u + du for u, du in zip(here.us, dus)]
@@ -305,7 +301,7 @@ class _Newton:
             roots.append(root)
             halves.append(half)
             G, g, own = half[:, :-1], half[:, -1], part.memory.own
-            reduced[np.ix_(own, own)] += part.size * part.C.T @ part.C - G.T @ G
+            reduced[np.ix_(own, own)] += part.size * part.gram - G.T @ G
             slope[own] += G.T @ g
             squared += float(g @ g)
         solved = _solved(reduced, slope)
