@@ -20,6 +20,7 @@ from inertial_estimation.estimation.reading_checks import (
     PERIOD_NS,
     ReadingChecks,
     find_impossible,
+    largest_leap,
 )
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.sample import SampleBatch
@@ -107,7 +108,7 @@ def test_impossible_readings_are_named_and_results_marked(name, rng):
         assert [one.subject for one in checks.findings] == [subject]
     right = estimator.update(good[-1])
     step, wrong = estimator.step(bad[-1])
-    marked, n_marked = checks.marked(wrong, step.plan), 0
+    marked, n_marked = checks.marked(wrong, step.plan, frozenset()), 0
     for field, quality in zip(FIELDS, QUALITIES):
         off = np.abs(getattr(wrong, field) - getattr(right, field))
         moved = off.reshape(len(off), -1).max(axis=1) > 1e-6
@@ -118,7 +119,7 @@ def test_impossible_readings_are_named_and_results_marked(name, rng):
     if name != 'in degrees':
         assert n_marked < len(marked.quality)
     assert [*find_impossible(robot, SampleBatch.stack(bad))] == [*checks.findings]
-    assert checks.judge(good) and not checks.marked(wrong, step.plan).quality.any()
+    assert checks.judge(good) and not checks.marked(wrong, step.plan, frozenset()).quality.any()
 
 
 def test_gravity_at_rest_names_the_one_imu_in_g(rng):
@@ -161,3 +162,21 @@ def test_windows_take_samples_at_a_period_and_begin_anew_after_gaps(rng):
     assert [len(one) for one in windows if one] == [COUNT]
     assert not checks.add(sample._replace(stamp_ns=10 * COUNT * PERIOD_NS))
     assert not checks.add(sample._replace(stamp_ns=1))
+
+
+def test_leaps_of_readings_mark_one_cycle_and_loads_none(rng):
+    """Out and back beside a sensor without readings; half the limit a cycle; one that stays."""
+    robot = biped(imus=IMUS)
+    checks, limit, name = ReadingChecks(robot), largest_leap(robot), robot.ft_sensors[0].name
+    samples = fast_samples(robot, rng)
+    loads = [0.0, 1.2, 0.0, 0.6, 1.2, 0.6, 0.0, 0.0, 1.2, 1.2]
+    readings = np.tile(samples[0].ft_readings, (COUNT, 1, 1))
+    readings[:, 0, 2] += limit * np.array(loads)
+    readings[:, 1] = np.nan
+    changes = np.diff(readings, axis=0)
+    found = [checks.leaping(k * PERIOD_NS // 50, one) for k, one in enumerate(changes, 1)]
+    assert found == [{(name, 'ft')} if k in (1, 8) else set() for k in range(1, COUNT)]
+    samples = [one._replace(stamp_ns=(k + 1) * PERIOD_NS // 50) for k, one in enumerate(samples)]
+    assert checks.judge(samples) and [one.subject for one in checks.findings] == [name]
+    batch = replace(SampleBatch.stack(samples), ft_readings=readings)
+    assert [one.subject for one in find_impossible(robot, batch)] == [name]

@@ -44,6 +44,11 @@ MIN_TRAVEL = 0.03
 """That velocities state while a position stands still [rad or m]."""
 MIN_MOVING_AXES = 3
 """Of an FT sensor whose readings all differ, while another axis repeats itself."""
+MAX_LEAP, MIN_LEAP = 1.5, 440.0
+"""Of a load between two samples, in weights of the robot, and for light robots [N, Nm]: a running
+person loads a foot by a weight in 10 ms; transient contact with a person, ISO/TS 15066."""
+KEPT_NS = 1_000_000_000
+"""Time for which a leap is reported: the period of diagnostics."""
 Findings = Iterator[Finding]
 DOUBTFUL = np.uint8(Quality.DOUBTFUL)
 
@@ -95,6 +100,19 @@ def gravity_at_rest(robot: Robot, window: SampleBatch) -> Findings:
         what = 'proper acceleration at rest, beside gravity,'
         yield finding('rating', robot.imus[k].name, level=Level.ERROR, what=what,
                       value=off[k], limit=MAX_GRAVITY_ERROR)  # fmt: skip
+
+
+def largest_leap(robot: Robot) -> float:
+    """Return the largest change of force or moment that a load makes between two samples."""
+    return max(MAX_LEAP * robot.mass * float(np.linalg.norm(robot.gravity)), MIN_LEAP)
+
+
+def leaping_readings(robot: Robot, leaps: Array, limit: float) -> Findings:
+    """Yield FT sensors whose reading changed by more than a limit; leaps (n, n_fts, 6)."""
+    sizes = np.nan_to_num(np.abs(leaps)).max(axis=(0, 2), initial=0.0)
+    for s in np.flatnonzero(sizes > limit):
+        what = 'change of force or moment between two samples'
+        yield finding('rating', robot.ft_sensors[s].name, what=what, value=sizes[s], limit=limit)
 
 
 class ImuModel:
@@ -180,6 +198,12 @@ class ReadingChecks:
         self._added = 0
         self.findings: tuple[Finding, ...] = ()
         """Of the newest window."""
+        self._limit = largest_leap(robot)
+        self.max_change = self._limit**2
+        """Sum of squared changes of all readings from which on one may be a leap."""
+        self._leap_ns, self._leap = 0, np.zeros((len(robot.ft_sensors), 6))
+        self._leaps: tuple[tuple[int, Finding], ...] = ()
+        """Newest leaps and their stamps."""
         self.mixed = self.failing = frozenset[tuple[str, str]]()
         """Names and kinds of sources with too many publishers; these, subjects and codes."""
         self._marks: tuple[Plan, frozenset[tuple[str, str]], list[Flags]] | None = None
@@ -207,15 +231,32 @@ class ReadingChecks:
             doubted = np.array([imu.name in names for imu in robot.imus], dtype=bool)
             imus += differing_imus(robot, window, self._imus, doubted)
             imus += reversed_gravity(robot, window, self._estimator)
-        fts = constant_axes(robot, window)
+        newest_ns = samples[-1].stamp_ns
+        leaps = {one.subject: one for at, one in self._leaps if 0 <= newest_ns - at < KEPT_NS}
+        fts = [*constant_axes(robot, window), *leaps.values()]
         before, self.findings = self.failing, (*joints, *imus, *fts)
         now = self.mixed.union((one.subject, one.code) for one in self.findings)
         self.failing = before if now == before else now
         return now != before
 
-    def marked(self, estimate: WrenchEstimate, plan: Plan) -> WrenchEstimate:
+    def leaping(self, stamp_ns: int, changes: Array) -> frozenset[tuple[str, str]]:
+        """Return sensors whose readings leap, but not those back; changes (n_fts, 6)."""
+        is_next = 0 < stamp_ns - self._leap_ns < PERIOD_NS
+        back = np.abs(changes + self._leap) <= self._limit if is_next else False
+        leap = np.where(back, 0.0, changes)
+        found = [*leaping_readings(self._robot, leap[None], self._limit)]
+        if found:
+            self._leap_ns, self._leap = stamp_ns, leap
+            self._leaps = (*self._leaps, *((stamp_ns, one) for one in found))[-COUNT:]
+        return frozenset((one.subject, 'ft') for one in found)
+
+    def marked(
+        self, estimate: WrenchEstimate, plan: Plan, leaping: frozenset[tuple[str, str]]
+    ) -> WrenchEstimate:
         """Return an estimate in which the results that depend on the findings are doubtful."""
-        failing = self.failing
+        failing = self.failing | leaping if leaping else self.failing
+        if not failing:
+            return estimate
         if self._marks is None or self._marks[0] is not plan or self._marks[1] is not failing:
             masks = doubtful_results(self._robot, plan, failing)
             self._marks = plan, failing, [DOUBTFUL * mask for mask in masks]
@@ -254,6 +295,9 @@ def doubtful_results(robot: Robot, plan: Plan, failing: Iterable[tuple[str, str]
 def find_impossible(robot: Robot, samples: SampleBatch) -> Findings:
     """Yield what fails the checks in windows of a log, each subject and code once."""
     _, rows = np.unique(samples.stamp_ns // PERIOD_NS, return_index=True)
+    near = np.diff(samples.stamp_ns) < PERIOD_NS
+    leaps = np.diff(samples.ft_readings, axis=0)[near]
+    yield from leaping_readings(robot, leaps, largest_leap(robot))
     checks, seen = ReadingChecks(robot), set[tuple[str, str]]()
     for part in rows[: len(rows) // COUNT * COUNT].reshape(-1, COUNT):
         if np.ptp(samples.stamp_ns[part]) > 2 * COUNT * PERIOD_NS:
