@@ -20,7 +20,6 @@ from inertial_estimation.estimation.reading_checks import (
     PERIOD_NS,
     ReadingChecks,
     find_impossible,
-    largest_leap,
 )
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.sample import SampleBatch
@@ -164,18 +163,18 @@ def test_windows_take_samples_at_a_period_and_begin_anew_after_gaps(rng):
     assert not checks.add(sample._replace(stamp_ns=1))
 
 
-def test_leaps_of_readings_mark_one_cycle_and_loads_none(rng):
+def test_leaps_of_readings_are_found_and_loads_are_none(rng):
     """Out and back beside a sensor without readings; half the limit a cycle; one that stays."""
     robot = biped(imus=IMUS)
-    checks, limit, name = ReadingChecks(robot), largest_leap(robot), robot.ft_sensors[0].name
+    checks, name = ReadingChecks(robot), robot.ft_sensors[0].name
     samples = fast_samples(robot, rng)
     loads = [0.0, 1.2, 0.0, 0.6, 1.2, 0.6, 0.0, 0.0, 1.2, 1.2]
     readings = np.tile(samples[0].ft_readings, (COUNT, 1, 1))
-    readings[:, 0, 2] += limit * np.array(loads)
+    readings[:, 0, 2] += checks.max_leap * np.array(loads)
     readings[:, 1] = np.nan
     changes = np.diff(readings, axis=0)
     found = [checks.leaping(k * PERIOD_NS // 50, one) for k, one in enumerate(changes, 1)]
-    assert found == [{(name, 'ft')} if k in (1, 8) else set() for k in range(1, COUNT)]
+    assert found == [{(name, 'ft')} if k in (1, 2, 8) else set() for k in range(1, COUNT)]
     samples = [one._replace(stamp_ns=(k + 1) * PERIOD_NS // 50) for k, one in enumerate(samples)]
     assert checks.judge(samples) and [one.subject for one in checks.findings] == [name]
     batch = replace(SampleBatch.stack(samples), ft_readings=readings)

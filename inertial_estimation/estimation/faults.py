@@ -126,12 +126,7 @@ def own_rows(robot: Robot, balance: Balance) -> list[int]:
 def find_faults(
     sample: Sample | SampleBatch, ft_wrenches: Array, motion: LinkMotions, between: Sequence[int]
 ) -> Faults:
-    """
-    Return the missing parts.
-
-    ft_wrenches (..., n_fts, 6): calibrated readings; between: joints between the trees while
-    nothing is missing.
-    """
+    """Return the missing parts; between: joints between the trees while nothing is missing."""
     linear, angular = _find_imu_faults(sample, motion)
     rates = np.asarray(_is_sound(sample.velocities) & _is_sound(sample.accelerations))
     nominal = motion.nominal

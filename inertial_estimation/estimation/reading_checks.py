@@ -102,11 +102,6 @@ def gravity_at_rest(robot: Robot, window: SampleBatch) -> Findings:
                       value=off[k], limit=MAX_GRAVITY_ERROR)  # fmt: skip
 
 
-def largest_leap(robot: Robot) -> float:
-    """Return the largest change of force or moment that a load makes between two samples."""
-    return max(MAX_LEAP * robot.mass * float(np.linalg.norm(robot.gravity)), MIN_LEAP)
-
-
 def leaping_readings(robot: Robot, leaps: Array, limit: float) -> Findings:
     """Yield FT sensors whose reading changed by more than a limit; leaps (n, n_fts, 6)."""
     sizes = np.nan_to_num(np.abs(leaps)).max(axis=(0, 2), initial=0.0)
@@ -198,10 +193,8 @@ class ReadingChecks:
         self._added = 0
         self.findings: tuple[Finding, ...] = ()
         """Of the newest window."""
-        self._limit = largest_leap(robot)
-        self.max_change = self._limit**2
-        """Sum of squared changes of all readings from which on one may be a leap."""
-        self._leap_ns, self._leap = 0, np.zeros((len(robot.ft_sensors), 6))
+        weight = robot.mass * float(np.linalg.norm(robot.gravity))
+        self.max_leap = max(MAX_LEAP * weight, MIN_LEAP)
         self._leaps: tuple[tuple[int, Finding], ...] = ()
         """Newest leaps and their stamps."""
         self.mixed = self.failing = frozenset[tuple[str, str]]()
@@ -233,21 +226,17 @@ class ReadingChecks:
             imus += reversed_gravity(robot, window, self._estimator)
         newest_ns = samples[-1].stamp_ns
         leaps = {one.subject: one for at, one in self._leaps if 0 <= newest_ns - at < KEPT_NS}
-        fts = [*constant_axes(robot, window), *leaps.values()]
-        before, self.findings = self.failing, (*joints, *imus, *fts)
-        now = self.mixed.union((one.subject, one.code) for one in self.findings)
+        found = (*joints, *imus, *constant_axes(robot, window))
+        before, self.findings = self.failing, (*found, *leaps.values())
+        now = self.mixed.union((one.subject, one.code) for one in found)
+        now = now.union((name, 'leap') for name in leaps)
         self.failing = before if now == before else now
         return now != before
 
     def leaping(self, stamp_ns: int, changes: Array) -> frozenset[tuple[str, str]]:
-        """Return sensors whose readings leap, but not those back; changes (n_fts, 6)."""
-        is_next = 0 < stamp_ns - self._leap_ns < PERIOD_NS
-        back = np.abs(changes + self._leap) <= self._limit if is_next else False
-        leap = np.where(back, 0.0, changes)
-        found = [*leaping_readings(self._robot, leap[None], self._limit)]
-        if found:
-            self._leap_ns, self._leap = stamp_ns, leap
-            self._leaps = (*self._leaps, *((stamp_ns, one) for one in found))[-COUNT:]
+        """Return the FT sensors whose readings leap; changes since the last sample (n_fts, 6)."""
+        found = [*leaping_readings(self._robot, changes[None], self.max_leap)]
+        self._leaps = (*self._leaps, *((stamp_ns, one) for one in found))[-COUNT:]
         return frozenset((one.subject, 'ft') for one in found)
 
     def marked(
@@ -295,10 +284,10 @@ def doubtful_results(robot: Robot, plan: Plan, failing: Iterable[tuple[str, str]
 def find_impossible(robot: Robot, samples: SampleBatch) -> Findings:
     """Yield what fails the checks in windows of a log, each subject and code once."""
     _, rows = np.unique(samples.stamp_ns // PERIOD_NS, return_index=True)
+    checks, seen = ReadingChecks(robot), set[tuple[str, str]]()
     near = np.diff(samples.stamp_ns) < PERIOD_NS
     leaps = np.diff(samples.ft_readings, axis=0)[near]
-    yield from leaping_readings(robot, leaps, largest_leap(robot))
-    checks, seen = ReadingChecks(robot), set[tuple[str, str]]()
+    yield from leaping_readings(robot, leaps, checks.max_leap)
     for part in rows[: len(rows) // COUNT * COUNT].reshape(-1, COUNT):
         if np.ptp(samples.stamp_ns[part]) > 2 * COUNT * PERIOD_NS:
             continue

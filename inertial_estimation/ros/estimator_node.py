@@ -143,7 +143,7 @@ class Pipeline:
             return
         changes, self._newest = sample.ft_readings - self._newest, sample.ft_readings
         # Also with an unknown reading, beside which another may leap.
-        if self._checks.failing or not np.vdot(changes, changes) < self._checks.max_change:
+        if self._checks.failing or not np.vdot(changes, changes) < self._checks.max_leap**2:
             leaping = self._checks.leaping(sample.stamp_ns, changes)
             estimate = self._checks.marked(estimate, step.plan, leaping)
         self._publishers.publish(sample, estimate)
