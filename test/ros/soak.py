@@ -44,6 +44,7 @@ def main(seconds, seed=0):
     overrides = [Parameter(name, value=value) for name, value in SETTINGS.items()]
     pipeline = EstimatorNode(context=context, parameter_overrides=overrides).pipeline
     rng, robot = np.random.default_rng(seed), pipeline.robot
+    offsets = pipeline._estimator.calibration.offsets.copy()
     n, rows, samples = round(seconds * 1e9 / PERIOD_NS), [], 0
     # A list of so many numbers would take more memory each time that it becomes longer.
     spans = np.full(2 * n // PARTS, np.nan)
@@ -78,6 +79,7 @@ def main(seconds, seed=0):
     slowing = found[-1, 1] / found[0, 1]
     print(f'{slope:.2f} MB/h, median cycle times {slowing:.2f}; failed: {pipeline._failed}')
     assert pipeline._failed == 0
+    np.testing.assert_array_equal(pipeline._estimator.calibration.offsets, offsets)
     assert slope <= MAX_GROWTH and slowing <= MAX_SLOWING
 
 
