@@ -107,7 +107,7 @@ def test_impossible_readings_are_named_and_results_marked(name, rng):
         assert [one.subject for one in checks.findings] == [subject]
     right = estimator.update(good[-1])
     step, wrong = estimator.step(bad[-1])
-    marked, n_marked = checks.marked(wrong, step.plan, frozenset()), 0
+    marked, n_marked = checks.marked(wrong, step.plan), 0
     for field, quality in zip(FIELDS, QUALITIES):
         off = np.abs(getattr(wrong, field) - getattr(right, field))
         moved = off.reshape(len(off), -1).max(axis=1) > 1e-6
@@ -118,7 +118,7 @@ def test_impossible_readings_are_named_and_results_marked(name, rng):
     if name != 'in degrees':
         assert n_marked < len(marked.quality)
     assert [*find_impossible(robot, SampleBatch.stack(bad))] == [*checks.findings]
-    assert checks.judge(good) and not checks.marked(wrong, step.plan, frozenset()).quality.any()
+    assert checks.judge(good) and not checks.marked(wrong, step.plan).quality.any()
 
 
 def test_gravity_at_rest_names_the_one_imu_in_g(rng):

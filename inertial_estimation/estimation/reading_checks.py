@@ -9,7 +9,7 @@ Each check is a function of a few samples, `PERIOD_NS` apart, of a robot and its
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 import numpy as np
 import pinocchio as pin
@@ -240,7 +240,7 @@ class ReadingChecks:
         return frozenset((one.subject, 'ft') for one in found)
 
     def marked(
-        self, estimate: WrenchEstimate, plan: Plan, leaping: frozenset[tuple[str, str]]
+        self, estimate: WrenchEstimate, plan: Plan, leaping: Set[tuple[str, str]] = frozenset()
     ) -> WrenchEstimate:
         """Return an estimate in which the results that depend on the findings are doubtful."""
         failing = self.failing | leaping if leaping else self.failing
