@@ -61,16 +61,14 @@ ASSUMED, MERGED, MISSING = map(np.uint8, (Quality.ASSUMED, Quality.MERGED, Quali
 
 
 class Qualities(NamedTuple):
-    """`Quality` of every result as far as it follows from the working sensors."""
+    """`Quality` of every result as far as it follows from the working sensors, (n,) each."""
 
     contacts: Flags
-    """Shape (n_contacts,), all that were asked for."""
+    """All that were asked for."""
     torques: Flags
-    """Shape (n_joints,)."""
     external: Flags
-    """Shape (n_joints,)."""
     submodels: Flags
-    """Shape (n_submodels,), rows of ``robot.submodels``."""
+    """Rows of ``robot.submodels``."""
 
 
 def find_qualities(
