@@ -162,3 +162,24 @@ def test_windows_take_samples_at_a_period_and_begin_anew_after_gaps(rng):
     assert [len(one) for one in windows if one] == [COUNT]
     assert not checks.add(sample._replace(stamp_ns=10 * COUNT * PERIOD_NS))
     assert not checks.add(sample._replace(stamp_ns=1))
+
+
+def test_leaps_of_readings_are_found_and_loads_are_none(rng):
+    """Out and back beside a sensor without readings; half the limit a cycle; one that stays."""
+    robot = biped(imus=IMUS)
+    checks, name = ReadingChecks(robot), robot.ft_sensors[0].name
+    samples = fast_samples(robot, rng)
+    loads = [0.0, 1.2, 0.0, 0.6, 1.2, 0.6, 0.0, 0.0, 1.2, 1.2]
+    readings = np.tile(samples[0].ft_readings, (COUNT, 1, 1))
+    readings[:, 0, 2] += checks.max_leap * np.array(loads)
+    readings[:, 1] = np.nan
+    batch = replace(
+        SampleBatch.stack(samples), ft_readings=readings,
+        stamp_ns=(1 + np.arange(COUNT)) * PERIOD_NS // 50,
+    )  # fmt: skip
+    expected = [{(name, 'ft')} if k in (1, 2, 8) else set() for k in range(COUNT)]
+    assert [checks.at(batch[k]) for k in range(COUNT)] == expected
+    assert checks.judge(samples) and [one.subject for one in checks.findings] == [name]
+    follower = ReadingChecks(robot)
+    failing, numbers = follower.follow(batch)
+    assert [failing[k] for k in numbers] == expected and (name, 'rating') in follower.seen

@@ -59,16 +59,14 @@ ASSUMED, MERGED, MISSING = map(np.uint8, (Quality.ASSUMED, Quality.MERGED, Quali
 
 
 class Qualities(NamedTuple):
-    """`Quality` of every result as far as it follows from the working sensors."""
+    """`Quality` of every result as far as it follows from the working sensors, (n,) each."""
 
     contacts: Flags
-    """Shape (n_contacts,), all that were asked for."""
+    """All that were asked for."""
     torques: Flags
-    """Shape (n_joints,)."""
     external: Flags
-    """Shape (n_joints,)."""
     submodels: Flags
-    """Shape (n_submodels,), rows of ``robot.submodels``."""
+    """Rows of ``robot.submodels``."""
 
 
 def find_qualities(
@@ -124,12 +122,7 @@ def own_rows(robot: Robot, balance: Balance) -> list[int]:
 def find_faults(
     sample: Sample | SampleBatch, ft_wrenches: Array, motion: LinkMotions, between: Sequence[int]
 ) -> Faults:
-    """
-    Return the missing parts.
-
-    ft_wrenches (..., n_fts, 6): calibrated readings; between: joints between the trees while
-    nothing is missing.
-    """
+    """Return the missing parts; between: joints between the trees while nothing is missing."""
     linear, angular = _find_imu_faults(sample, motion)
     rates = np.asarray(_is_sound(sample.velocities) & _is_sound(sample.accelerations))
     nominal = motion.nominal

@@ -82,8 +82,9 @@ class ModelInUse:
         self._losses: Iterator[Array | None] | None = None
         self.taken, self.worse, self.refusal = 0, 0, ''
         """Numbers of updates that were used and that fit worse; why the last one did."""
-        self._aside: ParameterUpdate | None = None
         self.held = False
+        self.waiting: ParameterUpdate | None = None
+        """The newest update that was kept aside."""
         self._parts: deque[tuple[str, dict[str, Any]]] = deque(maxlen=MAX_PARTS)
         self._start: Array | None = None
         """Numbers from which a change is going on."""
@@ -108,11 +109,6 @@ class ModelInUse:
         offsets = self._used.offsets
         return np.zeros_like(self._added) if offsets is None else offsets
 
-    @property
-    def waiting(self) -> Array | None:
-        """The newest update that was kept aside, shape (n_links, 10); None: there is none."""
-        return None if self._aside is None else self._aside.parameters
-
     def offer_roots(self, of: str, roots: Array) -> None:
         """Take the root of the covariance of an update, by its fingerprint, (n_links, 10, r)."""
         self._parts.append((of, {'roots': roots}))
@@ -135,7 +131,7 @@ class ModelInUse:
         if update.offsets is not None and update.calibration != on:
             raise ModelError('offsets of the update belong to another calibration than is in use')
         if self.held:
-            self._aside = update
+            self.waiting = update
         else:
             self._offer(update)
         return not self.held
@@ -182,7 +178,7 @@ class ModelInUse:
         self._calibration = calibration
         self._subtract(np.where(is_new, 0.0, self._added))
         self._stop_trial()
-        for name in ('_used', '_aside', '_offered'):
+        for name in ('_used', 'waiting', '_offered'):
             update = getattr(self, name)
             if update is not None and update.offsets is not None:
                 offsets = np.where(is_new, 0.0, update.offsets)
@@ -196,7 +192,7 @@ class ModelInUse:
 
     def release(self) -> bool:
         """Take updates over again."""
-        update, self._aside, self.held = self._aside, None, False
+        update, self.waiting, self.held = self.waiting, None, False
         if update is not None:
             self._offer(update)
         return update is not None
@@ -208,7 +204,7 @@ class ModelInUse:
     def restore(self, parameters: Array, source: str = FILE) -> None:
         """Go on with a saved set, (n_links, 10); hold updates likewise."""
         self._stop_trial()
-        self.held, self._aside, self._offered = True, None, None
+        self.held, self.waiting, self._offered = True, None, None
         self._trusted, self.refusal = (ParameterUpdate(parameters), source), ''
         self._begin(*self._trusted)
 
@@ -246,7 +242,7 @@ class ModelInUse:
         """Add parts to the update in use and to those that wait, if they are the right one."""
         if self._tried is not None and self._tried.fingerprint == of:
             self._stop_trial()
-        for name in ('_aside', '_offered', '_used')[: 2 + (self.source == UPDATE)]:
+        for name in ('waiting', '_offered', '_used')[: 2 + (self.source == UPDATE)]:
             update = getattr(self, name)
             if update is not None and update.fingerprint == of:
                 setattr(self, name, replace(update, **parts))

@@ -82,20 +82,11 @@ class MomentumCheck:
         """Joint of the model that carries each contact and submodel, and its row pose there."""
 
     def set_parameters(self, parameters: Array) -> None:
-        """
-        Go on with other inertial parameters: those of the estimates that are added from now on.
-
-        parameters (n_links, 10).
-        """
+        """Go on with the parameters (n_links, 10) of the estimates that are added from now on."""
         self._next = self._robot.with_parameters(parameters)
 
     def add(self, sample: Sample, estimate: WrenchEstimate) -> Array | None:
-        """
-        Take an instant; most are passed over.
-
-        Returns the mean force and moment that the momentum contradicts in a window that ends here,
-        shape (2,) [N, Nm].
-        """
+        """Take an instant; return what a window that ends leaves unexplained, (2,) [N, Nm]."""
         stamp, source = sample.stamp_ns, self._source
         step = stamp - self._last[0]
         if self._window is not None and 0 <= step < PERIOD_NS:
@@ -148,11 +139,7 @@ class MomentumCheck:
         return MomentumReport(len(rows), unexplained, change)
 
     def deviation(self, angular_velocity: float, velocities: Array) -> Array:
-        """
-        Return about how much noise leaves unexplained, in the last position of the robot.
-
-        angular_velocity [rad/s]; velocities (n_joints,) [rad/s or m/s]; returns (2,) [N].
-        """
+        """Return what noise of the velocities (n_joints,) leaves in the last position, (2,)."""
         if self._usable is None:
             return np.full(2, np.nan)
         turning = 0.0 if self._robot.fixed_frame else angular_velocity

@@ -44,6 +44,11 @@ MIN_TRAVEL = 0.03
 """That velocities state while a position stands still [rad or m]."""
 MIN_MOVING_AXES = 3
 """Of an FT sensor whose readings all differ, while another axis repeats itself."""
+MAX_LEAP, MIN_LEAP = 1.5, 440.0
+"""Of a load between two samples, in weights of the robot, and for light robots [N, Nm]: a running
+person loads a foot by a weight in 10 ms; transient contact with a person, ISO/TS 15066."""
+KEPT_NS = 1_000_000_000
+"""Time for which a leap is reported: the period of diagnostics."""
 Findings = Iterator[Finding]
 Failing = frozenset[tuple[str, str]]
 """Subjects and codes of findings."""
@@ -98,6 +103,14 @@ def gravity_at_rest(robot: Robot, window: SampleBatch) -> Findings:
         what = 'proper acceleration at rest, beside gravity,'
         yield finding('rating', robot.imus[k].name, level=Level.ERROR, what=what,
                       value=off[k], limit=MAX_GRAVITY_ERROR)  # fmt: skip
+
+
+def leaping_readings(robot: Robot, leaps: Array, limit: float) -> Findings:
+    """Yield FT sensors whose reading changed by more than a limit; leaps (n, n_fts, 6)."""
+    sizes = np.nan_to_num(np.abs(leaps)).max(axis=(0, 2), initial=0.0)
+    for s in np.flatnonzero(sizes > limit):
+        what = 'change of force or moment between two samples'
+        yield finding('rating', robot.ft_sensors[s].name, what=what, value=sizes[s], limit=limit)
 
 
 class ImuModel:
@@ -185,6 +198,11 @@ class ReadingChecks:
         """Of the newest window."""
         self.seen: dict[tuple[str, str], Finding] = {}
         """The first finding of each subject and code."""
+        weight = robot.mass * float(np.linalg.norm(robot.gravity))
+        self.max_leap = max(MAX_LEAP * weight, MIN_LEAP)
+        self._leaps: tuple[tuple[int, Finding], ...] = ()
+        """Newest leaps and their stamps."""
+        self._newest = np.full((len(robot.ft_sensors), 6), np.nan)
         self.mixed = self.failing = Failing()
         """Names and kinds of sources with too many publishers; these, subjects and codes."""
         self._marks: tuple[Plan, Failing, list[Flags]] | None = None
@@ -212,19 +230,39 @@ class ReadingChecks:
             doubted = np.array([imu.name in names for imu in robot.imus], dtype=bool)
             imus += differing_imus(robot, window, self._imus, doubted)
             imus += reversed_gravity(robot, window, self._estimator)
-        fts = constant_axes(robot, window)
-        before, self.findings = self.failing, (*joints, *imus, *fts)
-        found = {(one.subject, one.code): one for one in self.findings}
-        self.seen = found | self.seen
-        now = self.mixed.union(found)
+        newest_ns = samples[-1].stamp_ns
+        leaps = {one.subject: one for at, one in self._leaps if 0 <= newest_ns - at < KEPT_NS}
+        found = (*joints, *imus, *constant_axes(robot, window))
+        before, self.findings = self.failing, (*found, *leaps.values())
+        self.seen = {(one.subject, one.code): one for one in self.findings} | self.seen
+        now = self.mixed.union((one.subject, one.code) for one in found)
+        now = now.union((name, 'leap') for name in leaps)
         self.failing = before if now == before else now
         return now != before
+
+    def at(self, sample: Sample) -> Failing:
+        """Return what fails, with the FT sensors whose readings leap from the sample before."""
+        changes, self._newest = sample.ft_readings - self._newest, sample.ft_readings
+        # Also with an unknown reading, beside which another may leap.
+        if np.vdot(changes, changes) < self.max_leap**2:
+            return self.failing
+        found = [*leaping_readings(self._robot, changes[None], self.max_leap)]
+        self._leaps = (*self._leaps, *((sample.stamp_ns, one) for one in found))[-COUNT:]
+        self.seen = {(one.subject, one.code): one for one in found} | self.seen
+        leaps = Failing((one.subject, 'ft') for one in found)
+        return self.failing | leaps if leaps else self.failing
 
     def follow(self, samples: SampleBatch) -> tuple[list[Failing], Indices]:
         """Check the samples of a log; return what fails, and which of it at each sample."""
         failing, numbers = [self.failing], np.zeros(len(samples), dtype=np.intp)
         last_ns = self._recent[-1].stamp_ns if self._recent else -PERIOD_NS
+        changes = np.diff(samples.ft_readings, axis=0, prepend=self._newest[None])
+        leaps: Mask = np.asarray(np.abs(changes) > self.max_leap).any(axis=(1, 2))
         for row, stamp_ns in enumerate(samples.stamp_ns.tolist()):
+            if leaps[row]:
+                self._newest = samples.ft_readings[row - 1] if row else self._newest
+                failing.append(self.at(samples[row]))
+                numbers[row] = len(failing) - 1
             if 0 <= stamp_ns - last_ns < PERIOD_NS:
                 continue
             last_ns = stamp_ns
@@ -233,6 +271,7 @@ class ReadingChecks:
                 # As in the node, from the next sample on.
                 numbers[row + 1 :] = len(failing)
                 failing.append(self.failing)
+        self._newest = samples.ft_readings[-1]
         return failing, numbers
 
     def marked(
@@ -240,6 +279,8 @@ class ReadingChecks:
     ) -> WrenchEstimate:
         """Return an estimate in which the results that depend on what fails are doubtful."""
         failing = self.failing if failing is None else failing
+        if not failing:
+            return estimate
         if self._marks is None or self._marks[0] is not plan or self._marks[1] is not failing:
             masks = doubtful_results(self._robot, plan, failing)
             self._marks = plan, failing, [DOUBTFUL * mask for mask in masks]

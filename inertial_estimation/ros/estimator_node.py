@@ -139,8 +139,8 @@ class Pipeline:
         except (InertialEstimationError, LinAlgError) as error:
             self._failed, self._failure = self._failed + 1, str(error)
             return
-        if self._checks.failing:
-            estimate = self._checks.marked(estimate, step.plan)
+        if failing := self._checks.at(sample):
+            estimate = self._checks.marked(estimate, step.plan, failing)
         self._publishers.publish(sample, estimate)
         self._estimate = estimate
         published = perf_counter()

@@ -41,7 +41,7 @@ RANGE = 300.0
 SETTINGS = HUMANOID | {
     'imus': ['root'], 'ft.arm_sensor.range': [RANGE] * 3 + [50.0] * 3, 'frozen_after': 0.1,
 }  # fmt: skip
-ARM, IMU, STATES = 'ft/arm_sensor', 'imu/root', 'joint_states'
+ARM, LEG, IMU, STATES = 'ft/arm_sensor', 'ft/leg_sensor', 'imu/root', 'joint_states'
 FTS = [f'ft/{name}' for name in HUMANOID['ft_sensors']]
 
 
@@ -81,10 +81,10 @@ def edited(topic, change):
     return fault
 
 
-def once(change):
-    """Return a fault of one message of the arm."""
+def once(change, topic=ARM):
+    """Return a fault of one message, by default of the arm."""
     messages = count()
-    return edited(ARM, lambda s, v: change(s, v) if next(messages) == 20 else (s, v))
+    return edited(topic, lambda s, v: change(s, v) if next(messages) == 20 else (s, v))
 
 
 def silent(*topics):
@@ -128,15 +128,17 @@ def damaged(messages, is_on):
 
 def overrun():
     """Nothing is taken for the time of the fault, then the queues are."""
-    held = deque()
+    queues = {topic: deque(maxlen=QUEUE) for topic in (*FTS, IMU, STATES)}
 
     def fault(messages, is_on):
-        held.extend(messages)
+        for message in messages:
+            queues[message[0]].append(message)
         if is_on:
             return []
-        waiting = [[m for m in held if m[0] == topic][-QUEUE:] for topic in (*FTS, IMU, STATES)]
-        held.clear()
-        return [*chain.from_iterable(waiting)]
+        waiting = [*chain.from_iterable(queues.values())]
+        for queue in queues.values():
+            queue.clear()
+        return waiting
 
     return fault
 
@@ -149,10 +151,17 @@ SAME = 'sole', 'hand', 'thigh', 'root'
 LEFT = 'sole', 'thigh'
 """Contacts that do not depend on the sensor of the arm."""
 NAME, NAN = 'ft arm_sensor', np.array([np.nan, 0.0, 0.0, 0.0, 0.0, 0.0])
+SPIKE = np.array([1000.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 FAULTS = {
     # Name: fault, contacts that stay exact, what names it, whether readings can show it.
     'saturated': (reads(lambda v: np.full(6, RANGE)), LEFT, NAME, True),
     'spike of 1000 N': (partial(once, lambda s, v: (s, v + 1000.0)), LEFT, NAME, True),
+    'spike without a range': (
+        partial(once, lambda s, v: (s, v + SPIKE), LEG), ('hand',), 'readings', True
+    ),
+    'step without a range': (
+        partial(edited, LEG, lambda s, v: (s, v + 2.0 * SPIKE)), ('hand',), 'readings', False
+    ),
     'swapped axes': (reads(lambda v: v[[1, 0, 2, 4, 3, 5]]), LEFT, '', False),
     'one value is NaN': (reads(lambda v: v + NAN), LEFT, NAME, True),
     'frozen': (reads(lambda v: np.ones(6)), LEFT, NAME, True),
