@@ -257,7 +257,7 @@ class ReadingChecks:
         failing, numbers = [self.failing], np.zeros(len(samples), dtype=np.intp)
         last_ns = self._recent[-1].stamp_ns if self._recent else -PERIOD_NS
         changes = np.diff(samples.ft_readings, axis=0, prepend=self._newest[None])
-        leaps: Mask = np.asarray(np.abs(changes) > self.max_leap).any(axis=(1, 2))
+        leaps = np.nan_to_num(np.abs(changes)).max(axis=(1, 2), initial=0.0) > self.max_leap
         for row, stamp_ns in enumerate(samples.stamp_ns.tolist()):
             if leaps[row]:
                 self._newest = samples.ft_readings[row - 1] if row else self._newest
