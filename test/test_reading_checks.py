@@ -178,7 +178,9 @@ def test_leaps_of_readings_are_found_and_loads_are_none(rng):
         stamp_ns=(1 + np.arange(COUNT)) * PERIOD_NS // 50,
     )  # fmt: skip
     expected = [{(name, 'ft')} if k in (1, 2, 8) else set() for k in range(COUNT)]
-    assert [checks.at(batch[k]) for k in range(COUNT)] == expected
+    changes = np.diff(readings, axis=0, prepend=np.nan)
+    found = [checks.at(*one) for one in zip(batch.stamp_ns.tolist(), changes, strict=True)]
+    assert found == expected
     assert checks.judge(samples) and [one.subject for one in checks.findings] == [name]
     follower = ReadingChecks(robot)
     failing, numbers = follower.follow(batch)

@@ -40,11 +40,7 @@ from inertial_estimation.calibration.in_situ_offset import (
     in_situ_offset,
 )
 from inertial_estimation.calibration.raw_readings import still_channels
-from inertial_estimation.calibration.residual_statistics import (
-    SCALE,
-    names_of,
-    require_direction,
-)
+from inertial_estimation.calibration.residual_statistics import SCALE, names_of, require_direction
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.model.arguments import numbers, rotation_matrix

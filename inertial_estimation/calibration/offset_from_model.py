@@ -39,10 +39,7 @@ from inertial_estimation.calibration.still_samples import (
     find_still,
     wrong_scales,
 )
-from inertial_estimation.calibration.support_loads import (
-    second_supports,
-    support_loads,
-)
+from inertial_estimation.calibration.support_loads import second_supports, support_loads
 from inertial_estimation.errors import CalibrationError, ModelError, OffsetsNotUnique
 from inertial_estimation.estimation.wrench_estimator import SampleShapes, WrenchEstimator
 from inertial_estimation.findings import Finding, finding

@@ -90,9 +90,9 @@ class Fault(NamedTuple):
 What = tuple[str, str, float, str]
 """Subject, kind, size and unit of a hypothesis."""
 Motion = tuple[What, float, Change]
-"""What, price of the parameters [nats], and the correction of the motion."""
+"""Hypothesis, price of the parameters [nats], and the correction of the motion."""
 Test = tuple[What, float, Array]
-"""What, price of the parameters [nats], and the mean squares that are left."""
+"""Hypothesis, price of the parameters [nats], and the mean squares that are left."""
 
 
 class FaultSearch(FaultScores):

@@ -25,10 +25,7 @@ import numpy as np
 import pinocchio as pin
 
 from inertial_estimation.arrays import Array, Indices, Mask
-from inertial_estimation.model.pinocchio_model import (
-    joint_model,
-    make_inertia,
-)
+from inertial_estimation.model.pinocchio_model import joint_model, make_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import inverse_pose, motion_transform
 from inertial_estimation.model.tree import Source, Submodel, assign_owners

@@ -139,7 +139,7 @@ class MomentumCheck:
         return MomentumReport(len(rows), unexplained, change)
 
     def deviation(self, angular_velocity: float, velocities: Array) -> Array:
-        """Return what noise of the velocities (n_joints,) leaves in the last position, (2,)."""
+        """Return the share of noise of the velocities (n_joints,) in the last position, (2,)."""
         if self._usable is None:
             return np.full(2, np.nan)
         turning = 0.0 if self._robot.fixed_frame else angular_velocity

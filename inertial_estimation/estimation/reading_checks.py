@@ -240,14 +240,10 @@ class ReadingChecks:
         self.failing = before if now == before else now
         return now != before
 
-    def at(self, sample: Sample) -> Failing:
-        """Return what fails, with the FT sensors whose readings leap from the sample before."""
-        changes, self._newest = sample.ft_readings - self._newest, sample.ft_readings
-        # Also with an unknown reading, beside which another may leap.
-        if np.vdot(changes, changes) < self.max_leap**2:
-            return self.failing
+    def at(self, stamp_ns: int, changes: Array) -> Failing:
+        """Return the failing, with FT sensors that leap; changes since a sample (n_fts, 6)."""
         found = [*leaping_readings(self._robot, changes[None], self.max_leap)]
-        self._leaps = (*self._leaps, *((sample.stamp_ns, one) for one in found))[-COUNT:]
+        self._leaps = (*self._leaps, *((stamp_ns, one) for one in found))[-COUNT:]
         self.seen = {(one.subject, one.code): one for one in found} | self.seen
         leaps = Failing((one.subject, 'ft') for one in found)
         return self.failing | leaps if leaps else self.failing
@@ -260,8 +256,7 @@ class ReadingChecks:
         leaps = np.nan_to_num(np.abs(changes)).max(axis=(1, 2), initial=0.0) > self.max_leap
         for row, stamp_ns in enumerate(samples.stamp_ns.tolist()):
             if leaps[row]:
-                self._newest = samples.ft_readings[row - 1] if row else self._newest
-                failing.append(self.at(samples[row]))
+                failing.append(self.at(stamp_ns, changes[row]))
                 numbers[row] = len(failing) - 1
             if 0 <= stamp_ns - last_ns < PERIOD_NS:
                 continue

@@ -39,12 +39,7 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.problem import Bounds, Grade, LinearBounds
-from inertial_estimation.identification.solvers.conic import (
-    Block,
-    ConicSolution,
-    Kind,
-    minimise,
-)
+from inertial_estimation.identification.solvers.conic import Block, ConicSolution, Kind, minimise
 from inertial_estimation.identification.solvers.divergence import components, symmetric
 from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters, parse_combination

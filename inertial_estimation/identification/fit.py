@@ -60,11 +60,7 @@ from inertial_estimation.identification.row_space import (
 )
 from inertial_estimation.identification.solvers.answer import Method, require_weight
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.identification.unknowns import (
-    OF_A_BODY,
-    Unknowns,
-    gain_columns,
-)
+from inertial_estimation.identification.unknowns import OF_A_BODY, Unknowns, gain_columns
 from inertial_estimation.model.robot import Robot
 
 NO_BOUNDS = Bounds()

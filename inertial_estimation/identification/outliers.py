@@ -29,11 +29,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Indices, Mask, Stamps
 from inertial_estimation.identification.equations.builder import EquationBuilder, Observed
-from inertial_estimation.identification.evidence import (
-    SAMPLES_AT_ONCE,
-    Evidence,
-    friction_scales,
-)
+from inertial_estimation.identification.evidence import SAMPLES_AT_ONCE, Evidence, friction_scales
 from inertial_estimation.identification.fit import fitted_at_prior
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.noise import noise_levels

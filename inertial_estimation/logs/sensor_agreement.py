@@ -15,10 +15,7 @@ import numpy as np
 from inertial_estimation.arrays import Indices
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.dependence import (
-    UninformedTorques,
-    dependence_table,
-)
+from inertial_estimation.estimation.dependence import UninformedTorques, dependence_table
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.fault_equations import PERIOD
 from inertial_estimation.estimation.fault_hypotheses import find_faults

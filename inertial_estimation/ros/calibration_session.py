@@ -29,13 +29,7 @@ from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.urdf import is_xml, load_text
 from inertial_estimation.ros.executors import PolledGroup, PollingNode, init
 from inertial_estimation.ros.polled_subscriptions import POLLED_QUEUE, PolledSubscriptions
-from inertial_estimation.ros.subscriptions import (
-    LATCHED,
-    Inputs,
-    deserialize,
-    subscribe,
-    waiting,
-)
+from inertial_estimation.ros.subscriptions import LATCHED, Inputs, deserialize, subscribe, waiting
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.router import Source
 

@@ -18,11 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from rcl_interfaces.msg import (
-    FloatingPointRange,
-    ParameterDescriptor,
-    SetParametersResult,
-)
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
 from rclpy.clock import JumpThreshold
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn

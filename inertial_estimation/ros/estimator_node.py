@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from time import perf_counter
 
+import numpy as np
 from numpy.linalg import LinAlgError
 from rclpy.lifecycle import LifecycleNode
 
@@ -23,11 +24,7 @@ from inertial_estimation.estimation.model_update import ModelInUse
 from inertial_estimation.estimation.reading_checks import ReadingChecks
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.outputs.diagnostics import Status, submodel_statuses
-from inertial_estimation.outputs.result_checks import (
-    CycleStatus,
-    DependenceStatus,
-    MomentumStatus,
-)
+from inertial_estimation.outputs.result_checks import CycleStatus, DependenceStatus, MomentumStatus
 from inertial_estimation.ros.background import REPORT_PERIOD, Background, Diagnostics
 from inertial_estimation.ros.calibration_updates import CalibrationUpdates
 from inertial_estimation.ros.configured_node import ConfiguredNode
@@ -90,6 +87,7 @@ class Pipeline:
             lambda: estimator.robot, lambda: self.active, inputs.contacts.problems,
         )  # fmt: skip
         self._checks = ReadingChecks(robot)
+        self._newest = np.full((len(robot.ft_sensors), 6), np.nan)
         self._cycles = CycleStatus()
         self._failed, self._failure = 0, ''
         self._sample: Sample | None = None
@@ -139,7 +137,10 @@ class Pipeline:
         except (InertialEstimationError, LinAlgError) as error:
             self._failed, self._failure = self._failed + 1, str(error)
             return
-        if failing := self._checks.at(sample):
+        changes, self._newest = sample.ft_readings - self._newest, sample.ft_readings
+        # Also with an unknown reading, beside which another may leap.
+        if self._checks.failing or not np.vdot(changes, changes) < self._checks.max_leap**2:
+            failing = self._checks.at(sample.stamp_ns, changes)
             estimate = self._checks.marked(estimate, step.plan, failing)
         self._publishers.publish(sample, estimate)
         self._estimate = estimate
@@ -157,10 +158,8 @@ class Pipeline:
 
     def _judge(self, window: list[Sample]) -> Iterable[Status]:
         """Check readings, in another thread; return a status if something begins or ends."""
-        return [self._readings()] if self._checks.judge(window) else ()
-
-    def _readings(self) -> Status:
-        return Status('readings', self._checks.findings)
+        is_new = self._checks.judge(window)
+        return [Status('readings', self._checks.findings)] if is_new else ()
 
     def _report(self) -> None:
         """Take what the diagnostics need, and let them be published."""
@@ -181,16 +180,14 @@ class Pipeline:
             'failed cycles': self._failed,
             'decode fallbacks': sum(source.fallbacks for source in self._inputs.router.sources),
         }
-        own = [
-            self.late.status(), self._updates.status(),
-            self._calibration.task(sample, self._taring.progress),
-        ]  # fmt: skip
+        task = self._calibration.task(sample, self._taring.progress)
+        own = self.late.status(), self._updates.status(), task
 
         def make() -> Iterable[Status]:
             yield self._cycles.status(*cycles, totals, failure, active=active)
             yield from inputs()
             self._checks.mixed = self._inputs.mixed
-            yield self._readings()
+            yield Status('readings', self._checks.findings)
             if estimate is not None:
                 yield from submodel_statuses(robot, estimate)
                 yield self._dependence.status(estimate)

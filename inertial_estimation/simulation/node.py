@@ -27,14 +27,7 @@ from inertial_estimation.outputs.encoders import effort_encoder, wrenches_encode
 from inertial_estimation.ros.executors import run_node
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.cdr import NANOSECONDS
-from inertial_estimation.signals.messages import (
-    IMU,
-    INERTIA,
-    JOINT_STATE,
-    POINT,
-    WRENCH,
-    Encoder,
-)
+from inertial_estimation.signals.messages import IMU, INERTIA, JOINT_STATE, POINT, WRENCH, Encoder
 from inertial_estimation.simulation.noise import NoiseLevels, SensorNoise
 from inertial_estimation.simulation.robot import IMUS, SimulatedRobot
 from inertial_estimation.simulation.scenario import EVERY_SCENE

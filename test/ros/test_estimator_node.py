@@ -178,10 +178,10 @@ def test_joints_in_degrees_are_named_and_results_doubtful_at_once(bench, rng):
     assert not send(ZEROS, 1).any()
     send([100.0] * len(JOINTS), 1)
     # A link without moving parts depends on no joint.
-    assert send([100.0] * len(JOINTS), 1).astype(bool).mean() > 0.8
+    assert send([100.0] * len(JOINTS), 2).astype(bool).mean() > 0.8
     alone = [one for one in reports if len(one.status) == 1]
     assert alone and alone[0].status[0].level == DiagnosticStatus.ERROR
-    assert not send(ZEROS, 2).any() and findings[-1].level == DiagnosticStatus.OK
+    assert not send(ZEROS, 3).any() and findings[-1].level == DiagnosticStatus.OK
 
 
 def test_findings_are_logged_once_and_named_by_node(context, keep, capfd):

@@ -30,11 +30,7 @@ from inertial_estimation.identification.row_space import RANK_TOLERANCE, RowSpac
 from inertial_estimation.identification.solvers.answer import Answer, Method
 from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import NONE
-from inertial_estimation.identification.solvers.lmi import (
-    ConeNewton,
-    minimise_inside,
-    scaled,
-)
+from inertial_estimation.identification.solvers.lmi import ConeNewton, minimise_inside, scaled
 from inertial_estimation.model.geometry import PER_AXIS, Box, Shape
 from inertial_estimation.model.inertia import (
     inertia_seen_from,
