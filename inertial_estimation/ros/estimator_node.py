@@ -176,10 +176,8 @@ class Pipeline:
         """Return a function that makes the statuses of the last second in another thread."""
         robot, inputs = self.robot, self._inputs.statuses(sample)
         cycles, failure, active = self._cycles.take(), self._failure, self.active
-        totals = {
-            'failed cycles': self._failed,
-            'decode fallbacks': sum(source.fallbacks for source in self._inputs.router.sources),
-        }
+        fallbacks = sum(source.fallbacks for source in self._inputs.router.sources)
+        totals = {'failed cycles': self._failed, 'decode fallbacks': fallbacks}
         task = self._calibration.task(sample, self._taring.progress)
         own = self.late.status(), self._updates.status(), task
 
