@@ -82,8 +82,9 @@ def _goals(durations: dict[str, Array]) -> list[Goal]:
 
     speed = 1000.0 / float(durations[WHOLE].min())
     return [
-        over(ONE, PEER, 0.3),
-        over(ONE, NATIVE, 1.0),
+        over(ONE, PEER, 0.15),
+        over(ONE, NATIVE, 0.6),
+        over(MISSING, ONE, 1.15),
         over(SEVERAL, PEER, 1.0),
         over(LARGE, SMALL, 2.0),
         Goal('batch, times real time at 1 kHz (fastest round)', speed, 50.0, at_least=True),
