@@ -41,6 +41,7 @@ from inertial_estimation.calibration.still_samples import (
 )
 from inertial_estimation.calibration.support_loads import second_supports, support_loads
 from inertial_estimation.errors import CalibrationError, ModelError, OffsetsNotUnique
+from inertial_estimation.estimation.reading_checks import without_leaps
 from inertial_estimation.estimation.wrench_estimator import SampleShapes, WrenchEstimator
 from inertial_estimation.findings import Finding, finding
 from inertial_estimation.model.arguments import indices, names
@@ -193,6 +194,7 @@ def offset_from_model(
     n, fts = len(samples), [sensor.name for sensor in robot.ft_sensors]
     felt = np.zeros(n, dtype=bool) if felt is None else np.asarray(felt, dtype=bool)
     require_shape('felt', felt, n)
+    samples, leaps = without_leaps(robot, samples)
     bare = calibration.with_offsets(np.zeros_like(calibration.offsets))
     wrenches = bare.apply(samples.ft_readings, samples.ft_temperatures)
     loads = support_loads(estimator, samples, supports)
@@ -250,7 +252,7 @@ def offset_from_model(
             unsure_names,
         )
     text = f'{" and ".join(supports)} share the load, smallest wrenches assumed'
-    findings = [finding('unexcited', name, what=text) for name in unsure_names]
+    findings = [*leaps, *(finding('unexcited', name, what=text) for name in unsure_names)]
     offsets, poses = calibration.offsets.copy(), {}
     spread, deviations = np.full((2, len(fts), 6), np.nan)
     temperatures = np.full(len(fts), np.nan)

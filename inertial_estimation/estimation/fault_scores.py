@@ -199,10 +199,16 @@ class FaultScores:
             if parts and self.weights[b] > 0.0:
                 moved, raw = np.sum(parts, axis=0)[..., 0], self.null.raw[b]
                 known: Mask = np.logical_and.reduce(np.isfinite(moved), axis=1)
-                left = raw - self.null.free(b, np.where(known[:, None], moved, 0.0))
                 # Where a signal ends, a delayed reading is not known: both on the same rows.
-                same = np.repeat(known[self.null.kept[b]], moved.shape[1])
-                squares[b] *= mean_square(left[same]) / mean_square(raw[same])
+                there = known[self.null.kept[b]]
+                same = np.repeat(there, moved.shape[1])
+                Q, before = self.null.bases[b][same], raw[same]
+                after = before - moved[self.null.kept[b]][there].ravel()
+                both = np.column_stack([before, after])
+                x = Q.T @ both if same.all() else np.linalg.lstsq(Q, both, rcond=None)[0]
+                usual, left = np.mean((both - Q @ x) ** 2, axis=0) if len(Q) else (0.0, 0.0)
+                if usual > 0.0:
+                    squares[b] *= left / usual
         return squares
 
     def usual_errors(self) -> Iterator[tuple[dict[int, Array], Array]]:

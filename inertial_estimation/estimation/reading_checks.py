@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
@@ -113,6 +114,22 @@ def leaping_readings(robot: Robot, leaps: Array, limit: float) -> Findings:
         yield finding('rating', robot.ft_sensors[s].name, what=what, value=sizes[s], limit=limit)
 
 
+def largest_leap(robot: Robot) -> float:
+    """Return the largest change between two samples that is a load [N, Nm]."""
+    return max(MAX_LEAP * robot.mass * float(np.linalg.norm(robot.gravity)), MIN_LEAP)
+
+
+def without_leaps(robot: Robot, samples: SampleBatch) -> tuple[SampleBatch, list[Finding]]:
+    """Return samples with NaN where an FT reading leaps out and back, and all leaps."""
+    F, limit = samples.ft_readings, largest_leap(robot)
+    changes = np.diff(F, axis=0)
+    leaps = np.nan_to_num(np.abs(changes)).max(axis=2, initial=0.0) > limit
+    alone = np.zeros(F.shape[:2], dtype=bool)
+    alone[1:-1] = leaps[1:] & leaps[:-1]
+    kept = replace(samples, ft_readings=np.where(alone[..., None], np.nan, F))
+    return kept, [*leaping_readings(robot, changes, limit)]
+
+
 class ImuModel:
     """Proper accelerations of all IMUs from the motion of one of them [T 4.11]."""
 
@@ -198,8 +215,7 @@ class ReadingChecks:
         """Of the newest window."""
         self.seen: dict[tuple[str, str], Finding] = {}
         """The first finding of each subject and code."""
-        weight = robot.mass * float(np.linalg.norm(robot.gravity))
-        self.max_leap = max(MAX_LEAP * weight, MIN_LEAP)
+        self.max_leap = largest_leap(robot)
         self._leaps: tuple[tuple[int, Finding], ...] = ()
         """Newest leaps and their stamps."""
         self._newest = np.full((len(robot.ft_sensors), 6), np.nan)
@@ -243,7 +259,8 @@ class ReadingChecks:
     def at(self, stamp_ns: int, changes: Array) -> Failing:
         """Return the failing, with FT sensors that leap; changes since a sample (n_fts, 6)."""
         found = [*leaping_readings(self._robot, changes[None], self.max_leap)]
-        self._leaps = (*self._leaps, *((stamp_ns, one) for one in found))[-COUNT:]
+        newest = *self._leaps, *((stamp_ns, one) for one in found)
+        self._leaps = newest[-max(COUNT, len(found)) :]
         self.seen = {(one.subject, one.code): one for one in found} | self.seen
         leaps = Failing((one.subject, 'ft') for one in found)
         return self.failing | leaps if leaps else self.failing

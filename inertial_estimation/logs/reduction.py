@@ -20,6 +20,7 @@ import numpy as np
 from inertial_estimation.arrays import Array, Mask, Stamps
 from inertial_estimation.calibration.configured_estimator import build_calibration
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
+from inertial_estimation.estimation.reading_checks import without_leaps
 from inertial_estimation.findings import Finding, Level, finding, limit_of, raise_errors
 from inertial_estimation.identification.equations.builder import EquationBuilder, Observed
 from inertial_estimation.identification.evidence import Evidence, gather
@@ -268,8 +269,10 @@ class LogReduction:
         settings, robot, choice = self.settings, self.reader.robot, self.builder.choice
         how, is_table, efforts = settings.preparation, settings.log is not None, choice.efforts
         read = self.reader.read(log)
-        raw, level = read.samples, Level.ERROR if how.measured_velocities else Level.WARNING
+        raw, leaps = without_leaps(robot, read.samples)
+        level = Level.ERROR if how.measured_velocities else Level.WARNING
         findings = [
+            *leaps,
             *checks.urdf_limits(robot, raw, set(efforts) - set(choice.gains)),
             *checks.velocities_against_positions(robot, raw, how.largest_gap, level),
             *checks.constant_channels(robot, raw),

@@ -352,9 +352,11 @@ def replay_findings(replay: Replay) -> Iterator[Finding]:
             weight=support['weight_n'], error=support['relative_error'],
         )  # fmt: skip
     weight = replay.robot.mass * float(np.linalg.norm(replay.robot.gravity))
-    for one in summary['residuals'] if replay.clean.contacts else ():
+    robot, contacts = replay.robot, replay.clean.contacts
+    held = {robot.submodels[robot.submodel_of(one.frame)].name for one in contacts}
+    for one in summary['residuals'] if contacts else ():
         force = float(np.linalg.norm(one['mean'][:3]))
-        if force > limit_of('weight') * weight:
+        if one['submodel'] not in held and force > limit_of('weight') * weight > 0.0:
             yield finding('weight', one['submodel'], force=force, weight=0.0, error=force / weight)
     if doubtful := [one for one in summary['momentum'] if one['doubtful']]:
         keys = 'unexplained_force_n', 'unexplained_moment_nm'

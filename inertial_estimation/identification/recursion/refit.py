@@ -253,7 +253,7 @@ class _Newton:
             else:
                 break
             here = there
-        return here.us, here.offsets, bool(is_near)
+        return here.us, here.offsets, bool(is_near) and steps > DIRECT_STEPS
 
     def shapes(self, us: Sequence[Array]) -> Array:
         """Return the matrix S of each link of all parts."""
