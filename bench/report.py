@@ -44,7 +44,8 @@ class Table(NamedTuple):
 
 def show(tables: Iterable[Table], goals: Sequence[Goal] = ()) -> None:
     """Print tables, and which goals are reached."""
-    console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 120)
+    width = None if sys.stdout.isatty() else 120
+    console = Console(file=sys.stdout, highlight=False, markup=False, width=width)
     for title, columns, rows in tables:
         drawn = RichTable(title=title, title_justify='left')
         for k, column in enumerate(columns):
