@@ -156,6 +156,7 @@ def test_errors_of_ft_matrices_count_in_deviations(matrix_error, n_logs):
 @pytest.mark.parametrize('error', [0.0, 0.03, 0.2])
 def test_errors_of_ft_matrices_are_found_on_separate_limbs(error):
     """Readings are noisy, and a gain of each limb explains all of them."""
+    pytest.importorskip('icub_models', reason='needs the URDF of icub-models')
     rng = np.random.default_rng(3)
     robot = Robot.from_urdf(icub_urdf(), fixed_link='root_link')
     names = tuple(sensor.name for sensor in robot.ft_sensors)
