@@ -19,6 +19,7 @@ from inertial_estimation.estimation.reading_checks import (
     COUNT,
     PERIOD_NS,
     ReadingChecks,
+    without_leaps,
 )
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.sample import SampleBatch
@@ -185,3 +186,7 @@ def test_leaps_of_readings_are_found_and_loads_are_none(rng):
     follower = ReadingChecks(robot)
     failing, numbers = follower.follow(batch)
     assert [failing[k] for k in numbers] == expected and (name, 'rating') in follower.seen
+    kept, found = without_leaps(robot, batch)
+    assert [one.subject for one in found] == [name]
+    lost = np.isnan(kept.ft_readings) & ~np.isnan(readings)
+    assert np.unique(np.argwhere(lost)[:, :2], axis=0).tolist() == [[1, 0]]
