@@ -259,11 +259,12 @@ class ReadingChecks:
     def at(self, stamp_ns: int, changes: Array) -> Failing:
         """Return the failing, with FT sensors that leap; changes since a sample (n_fts, 6)."""
         found = [*leaping_readings(self._robot, changes[None], self.max_leap)]
+        if not found:
+            return self.failing
         newest = *self._leaps, *((stamp_ns, one) for one in found)
         self._leaps = newest[-max(COUNT, len(found)) :]
         self.seen = {(one.subject, one.code): one for one in found} | self.seen
-        leaps = Failing((one.subject, 'ft') for one in found)
-        return self.failing | leaps if leaps else self.failing
+        return self.failing.union((one.subject, 'ft') for one in found)
 
     def follow(self, samples: SampleBatch) -> tuple[list[Failing], Indices]:
         """Check the samples of a log; return what fails, and which of it at each sample."""
