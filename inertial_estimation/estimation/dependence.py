@@ -18,8 +18,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Indices, Mask
 from inertial_estimation.errors import ModelError
-from inertial_estimation.estimation.contacts import Contact, check_contacts
-from inertial_estimation.estimation.forest import (
+from inertial_estimation.estimation.balance import (
     Balance,
     Forest,
     build_balance,
@@ -27,6 +26,7 @@ from inertial_estimation.estimation.forest import (
     child_links,
     masks,
 )
+from inertial_estimation.estimation.contacts import Contact, check_contacts
 from inertial_estimation.estimation.link_motion import LinkMotions
 from inertial_estimation.model.arguments import indices
 from inertial_estimation.model.robot import Robot

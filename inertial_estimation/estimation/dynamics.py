@@ -13,7 +13,7 @@ import numpy as np
 import pinocchio as pin
 
 from inertial_estimation.arrays import Array, read_only
-from inertial_estimation.estimation.forest import build_forest
+from inertial_estimation.estimation.balance import build_forest
 from inertial_estimation.model.pinocchio_model import add_joints, motion_view, pose_view, supports
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch

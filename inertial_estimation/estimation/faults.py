@@ -10,10 +10,10 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices, Mask
+from inertial_estimation.estimation.balance import Balance, Forest, masks
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import find_dependence
 from inertial_estimation.estimation.estimate import Flags, Quality
-from inertial_estimation.estimation.forest import Balance, Forest, masks
 from inertial_estimation.estimation.link_motion import LinkMotions, MotionPlan, replaced
 from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE, Bits
 from inertial_estimation.model.robot import Robot

@@ -14,11 +14,11 @@ import numpy as np
 from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ModelError, NameNotFound
+from inertial_estimation.estimation.balance import child_links, masks
 from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.dependence import find_sides, sum_joints
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.faults import alike
-from inertial_estimation.estimation.forest import child_links, masks
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.step import Step
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator

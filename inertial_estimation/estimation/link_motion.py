@@ -21,7 +21,7 @@ import pinocchio as pin
 
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import ModelError
-from inertial_estimation.estimation.forest import Forest, build_forest, carry
+from inertial_estimation.estimation.balance import Forest, build_forest, carry
 from inertial_estimation.estimation.sensor_arrays import (
     DELIVERS,
     Bits,

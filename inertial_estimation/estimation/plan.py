@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Indices, Mask
+from inertial_estimation.estimation.balance import Balance
 from inertial_estimation.estimation.contacts import Contact, ContactKind, noise_scale
 from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.estimate import Flags, Quality
 from inertial_estimation.estimation.faults import Faults, Qualities, own_rows
-from inertial_estimation.estimation.forest import Balance
 from inertial_estimation.estimation.link_motion import MotionPlan
 from inertial_estimation.model.robot import Robot
 

@@ -8,10 +8,10 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from inertial_estimation.estimation.balance import build_balance
 from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.dynamics import Dynamics
 from inertial_estimation.estimation.faults import Faults, find_qualities
-from inertial_estimation.estimation.forest import build_balance
 from inertial_estimation.estimation.link_motion import LinkMotions
 from inertial_estimation.estimation.plan import build_plan
 from inertial_estimation.estimation.step import Step

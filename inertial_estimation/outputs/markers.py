@@ -17,8 +17,8 @@ import numpy as np
 from pinocchio import Quaternion
 
 from inertial_estimation.arrays import Array
+from inertial_estimation.estimation.balance import child_links
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.forest import child_links
 from inertial_estimation.model.inertia import principal_axes
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SensorState

@@ -15,8 +15,8 @@ import numpy as np
 import pinocchio as pin
 
 from inertial_estimation.arrays import Array, Indices
+from inertial_estimation.estimation.balance import Forest
 from inertial_estimation.estimation.dynamics import Dynamics
-from inertial_estimation.estimation.forest import Forest
 from inertial_estimation.estimation.link_motion import MotionPlan, Motions, Walk
 from inertial_estimation.estimation.sensor_arrays import ImuLink
 from inertial_estimation.model.inertia import inertia_seen_from, parameters_of, spatial_inertia

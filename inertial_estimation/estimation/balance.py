@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-From IMU readings to net wrenches: one tree of links per IMU [T sections 4.4.2-4.4.4].
+From IMU readings to net wrenches, and their balance in each submodel [T sections 4.4.2-4.6].
 
 Two Pinocchio models share the work. The *forest* holds one tree for each IMU (or for the fixed
 link). Its roots and its FT joints have six degrees of freedom, so their entries of one ``rnea``
