@@ -83,7 +83,8 @@ class MomentumCheck:
 
     def set_parameters(self, parameters: Array) -> None:
         """Go on with the parameters (n_links, 10) of the estimates that are added from now on."""
-        self._next = self._robot.with_parameters(parameters)
+        if parameters is not self._next.parameters:
+            self._next = self._robot.with_parameters(parameters)
 
     def add(self, sample: Sample, estimate: WrenchEstimate) -> Array | None:
         """Take an instant; return what a window that ends leaves unexplained, (2,) [N, Nm]."""

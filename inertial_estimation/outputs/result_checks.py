@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import compress
 from typing import Any
@@ -24,6 +25,7 @@ from inertial_estimation.estimation.dependence import (
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.momentum_check import (
     LEAST_WINDOWS,
+    PERIOD_NS,
     WINDOW_NS,
     MomentumCheck,
     is_doubtful,
@@ -37,6 +39,8 @@ from inertial_estimation.uncertainty.sensor_noise import MomentumNoise
 
 MAX_CACHED = 16
 """Sets of contacts and sensors whose dependence is kept."""
+MAX_WAITING = 200
+"""Instants that wait for the check of momentum, 4 s of them."""
 MAX_INTERVAL = 1.0
 """Time between two stamps beyond which joint states stopped or time jumped [s]."""
 MAX_INTERVAL_RATIO = 10.0
@@ -133,17 +137,27 @@ class MomentumStatus:
         self._assembler = assembler
         self._noise = MomentumNoise(settings, robot)
         self._check = MomentumCheck(robot)
+        self._parameters = robot.parameters
+        self._last_ns = 0
+        self._waiting: deque[tuple[Sample, WrenchEstimate, Array]] = deque(maxlen=MAX_WAITING)
+        """Instants since the last status, with their inertial parameters."""
 
     def add(self, sample: Sample, estimate: WrenchEstimate) -> None:
-        """Take a sample; most are skipped."""
-        self._check.add(sample, estimate)
+        """Keep an instant until the next status; most are skipped."""
+        if not 0 <= sample.stamp_ns - self._last_ns < PERIOD_NS:
+            self._last_ns = sample.stamp_ns
+            self._waiting.append((sample, estimate, self._parameters))
 
     def set_parameters(self, parameters: Array) -> None:
         """Change the inertial parameters, shape (n_links, 10)."""
-        self._check.set_parameters(parameters)
+        self._parameters = parameters
 
     def status(self) -> Status:
-        """Return the status of the last windows."""
+        """Return the status of the last windows; another thread may call it."""
+        while self._waiting:
+            sample, estimate, parameters = self._waiting.popleft()
+            self._check.set_parameters(parameters)
+            self._check.add(sample, estimate)
         report = self._check.report()
         deviation = np.full(2, np.nan)
         if report.windows >= LEAST_WINDOWS:

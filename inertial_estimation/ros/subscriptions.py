@@ -25,7 +25,7 @@ from inertial_estimation.ros.executors import PolledGroup
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.cdr import END_NS, stamp_of
-from inertial_estimation.signals.router import Router, Source
+from inertial_estimation.signals.router import CONTACTS, Router, Source
 from inertial_estimation.signals.sources import sources_of
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -33,7 +33,7 @@ QUEUE_DEPTH = 50
 """Joint states that wait while the processors are busy; longer queues make results late."""
 POLLED_QUEUE = 1000
 """Messages of a topic that wait until they are polled: a second at 1 kHz."""
-MAX_LAG_NS, MAX_STALL_NS, RECOVERY = 5_000_000, 20_000_000, 0.04
+MAX_LAG_NS, MAX_STALL_NS, RECOVERY = 5_000_000, 50_000_000, 0.1
 """
 Time between joint states that wait and are all estimated, in a node that is behind and after a
 stall [ns]; time since none waited in which it makes up for the stall [s].
@@ -81,10 +81,12 @@ class Inputs:
         self.contacts.set_timeout(settings.contact_timeout)
         self._status.timeout = settings.contact_timeout
 
-    def poll(self) -> None:
-        """Hand over the messages that wait in `polled` subscriptions."""
+    def poll(self, until_ns: int = END_NS) -> None:
+        """Hand over messages that wait in `polled` subscriptions, as far as a sample needs them."""
         for subscription, source in self.polled:
-            source.hand_over(list(waiting(subscription)))
+            # Contacts come from many senders in any order.
+            last_ns = END_NS if source.kind in CONTACTS else until_ns - source.offset_ns
+            source.hand_over(list(waiting(subscription, last_ns)))
 
     def reset(self) -> None:
         """Empty filters and buffers."""
@@ -136,11 +138,14 @@ def subscribe(
     )
 
 
-def waiting(subscription: Subscription) -> Iterator[bytes]:
-    """Take every message that waits in a subscription."""
+def waiting(subscription: Subscription, until_ns: int = END_NS) -> Iterator[bytes]:
+    """Take the messages that wait in a subscription, up to the first one with such a stamp."""
     take, kind = subscription.handle.take_message, subscription.msg_type
     while (found := take(kind, True)) is not None:
         yield found[0]
+        # To look for one more that is not there costs as much as to take one.
+        if stamp_of(found[0]) >= until_ns:
+            return
 
 
 def subscribe_all(node: Node, inputs: Inputs, on_sample: Callable[[Sample, float], None]) -> None:
@@ -158,12 +163,13 @@ def subscribe_all(node: Node, inputs: Inputs, on_sample: Callable[[Sample, float
 
     def on_joints(data: bytes) -> None:
         arrival, newer = perf_counter(), list(waiting(joints))
-        inputs.poll()
         messages, is_behind = (data, *newer), False
+        newest_ns = stamp_of(messages[-1])
+        inputs.poll(newest_ns + leading.offset_ns if newest_ns else END_NS)
         if newer:
             has_stalled = arrival - inputs.idle < RECOVERY
             most_ns = MAX_STALL_NS if has_stalled else MAX_LAG_NS
-            is_behind = stamp_of(newer[-1]) - stamp_of(data) > most_ns
+            is_behind = newest_ns - stamp_of(data) > most_ns
         else:
             inputs.idle = arrival
         for message in messages:
