@@ -30,6 +30,8 @@ MAX_TRACKS = 64
 """Contacts at a time; more than this is not a robot but a fault of a sender."""
 MAX_PENDING = 1000
 """Points of one contact that may wait for their instant."""
+LEAST_AHEAD_NS = 1_000_000_000
+"""Time ahead of the joint states for which points wait: a node may poll all of them late [ns]."""
 MAX_PROBLEMS = 20
 TOO_EARLY = 'the stamp is far ahead of the joint states: one of the clocks is wrong'
 TOO_LATE = 'the stamp is older than the joint states by more than contact_timeout'
@@ -103,7 +105,7 @@ class ContactStream:
     def set_timeout(self, seconds: float) -> None:
         """Set the time after which a contact that is not repeated ends."""
         self._timeout_ns = round(1e9 * seconds)
-        self._ahead_ns = self._timeout_ns + self._delay_ns
+        self._ahead_ns = max(self._timeout_ns, LEAST_AHEAD_NS) + self._delay_ns
         self.senders = SenderRates(seconds)
 
     def push(self, stamp_ns: int, frame_id: str, pose: Array) -> None:

@@ -28,8 +28,15 @@ from inertial_estimation.errors import ConfigError
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.urdf import is_xml, load_text
 from inertial_estimation.ros.executors import PolledGroup, PollingNode, init
-from inertial_estimation.ros.polled_subscriptions import POLLED_QUEUE, PolledSubscriptions
-from inertial_estimation.ros.subscriptions import LATCHED, Inputs, deserialize, subscribe, waiting
+from inertial_estimation.ros.subscriptions import (
+    LATCHED,
+    POLLED_QUEUE,
+    Inputs,
+    PolledInputs,
+    deserialize,
+    subscribe,
+    waiting,
+)
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.router import Source
 
@@ -164,9 +171,7 @@ class RobotFeed:
         self._row = self.robot.ft_sensors.index(self.body.sensor)
         self._temperatures: list[float] = []
         self._readings: list[Reading] = []
-        self.destroy = PolledSubscriptions(
-            node, inputs.router, inputs.assembler, self._take
-        ).destroy
+        self.destroy = PolledInputs(node, inputs, self._take).destroy
 
     @property
     def temperature(self) -> float:

@@ -29,14 +29,13 @@ from inertial_estimation.ros.calibration_updates import CalibrationFollower
 from inertial_estimation.ros.configured_node import ConfiguredNode, reported
 from inertial_estimation.ros.executors import SteadyTimer, create_service, run_node
 from inertial_estimation.ros.identifier_outputs import IdentifierOutputs, IdentifierStatus
-from inertial_estimation.ros.polled_subscriptions import PolledSubscriptions
 from inertial_estimation.ros.sample_windows import (
     CONTACT_MARGIN,
     SAMPLE_RATE,
     SampleWindow,
     SampleWindows,
 )
-from inertial_estimation.ros.subscriptions import Inputs
+from inertial_estimation.ros.subscriptions import Inputs, PolledInputs
 from inertial_estimation.sample import Sample
 from inertial_estimation.uncertainty.sensor_noise import StreamFilters, stream_noise
 
@@ -96,7 +95,7 @@ class IdentifierPipeline:
         self.state = StateFile(settings.state_file, self.identifier)
         self._inputs = inputs = Inputs(node, settings, robot)
         self._outputs = IdentifierOutputs(node, robot)
-        self._subscriptions = PolledSubscriptions(node, inputs.router, inputs.assembler, self.take)
+        self._polling = PolledInputs(node, inputs, self.take)
         self.report = IdentifierStatus(settings, self.identifier)
         self._diagnostics = Diagnostics(node, robot.name)
         if restored := self.state.begin():
@@ -140,7 +139,7 @@ class IdentifierPipeline:
     def destroy(self) -> None:
         """Save the state; end timers and threads."""
         self.state.keep()
-        for one in (self._timer, self._subscriptions, self._diagnostics):
+        for one in (self._timer, self._polling, self._diagnostics):
             one.destroy()
 
     def take(self, sample: Sample) -> None:
@@ -232,7 +231,6 @@ class IdentifierPipeline:
         """Empty filters and buffers; the state stays."""
         self._inputs.reset()
         self._windows.reset()
-        self._subscriptions.clear()
         self._refitted_ns = self._begun_ns = 0
 
     def _diagnose(self) -> None:

@@ -61,8 +61,8 @@ class SampleWindows:
         self._last_ns = stamp
         touched = {self._robot.submodel_of(contact.frame) for contact in contacts}
         # Readings of the time before may be old ones.
-        states = np.zeros(0) if sample.ft_states is None else sample.ft_states
-        late = set(np.flatnonzero(np.isin(states, LATE)).tolist())
+        states = [] if sample.ft_states is None else sample.ft_states.tolist()
+        late = {k for k, state in enumerate(states) if state in LATE}
         touched |= {k for k, one in enumerate(self._robot.submodels) if late & {*one.sensors}}
         first_ns = self._samples[0].stamp_ns if self._samples else stamp
         for submodel in touched:

@@ -21,7 +21,7 @@ from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.outputs.diagnostics import SourceStatus, Status, known_joints_status
-from inertial_estimation.ros.executors import PolledGroup
+from inertial_estimation.ros.executors import PolledGroup, SteadyTimer
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.cdr import END_NS, stamp_of
@@ -33,6 +33,8 @@ QUEUE_DEPTH = 50
 """Joint states that wait while the processors are busy; longer queues make results late."""
 POLLED_QUEUE = 1000
 """Messages of a topic that wait until they are polled: a second at 1 kHz."""
+POLL_PERIOD = 0.05
+"""Time between two looks at the topics of a node that needs a few of the samples [s]."""
 MAX_LAG_NS, MAX_STALL_NS, RECOVERY = 5_000_000, 50_000_000, 0.1
 """
 Time between joint states that wait and are all estimated, in a node that is behind and after a
@@ -82,7 +84,7 @@ class Inputs:
         self._status.timeout = settings.contact_timeout
 
     def poll(self, until_ns: int = END_NS) -> None:
-        """Hand over messages that wait in `polled` subscriptions, as far as a sample needs them."""
+        """Hand over what waits in `polled` subscriptions, as far as a sample needs it."""
         for subscription, source in self.polled:
             # Contacts come from many senders in any order.
             last_ns = END_NS if source.kind in CONTACTS else until_ns - source.offset_ns
@@ -180,3 +182,24 @@ def subscribe_all(node: Node, inputs: Inputs, on_sample: Callable[[Sample, float
                 on_sample(sample, arrival)
 
     joints = subscribe(node, leading, QUEUE_DEPTH, on_joints, None)
+
+
+class PolledInputs:
+    """Inputs of a node that needs a few of the samples, and looks for them now and then."""
+
+    def __init__(self, node: Node, inputs: Inputs, on_sample: Callable[[Sample], None]) -> None:
+        self._router, self._on_sample, group = inputs.router, on_sample, PolledGroup()
+        self._subscriptions = {
+            id(one): subscribe(node, one, POLLED_QUEUE, one.handle, group)
+            for one in inputs.router.sources
+        }
+        self._timer = SteadyTimer(node, POLL_PERIOD, self.poll)
+
+    def destroy(self) -> None:
+        """End the polling."""
+        self._timer.destroy()
+
+    def poll(self) -> None:
+        """Take all messages, and make the samples of them."""
+        for sample in self._router.poll(lambda one: list(waiting(self._subscriptions[id(one)]))):
+            self._on_sample(sample)

@@ -18,7 +18,7 @@ static const long long SECOND = 1000000000;
 // Numbers of a stream and of a filter: attributes of the Python objects that derive from these.
 typedef struct {
     PyObject_HEAD
-    long long first, last, counted, evaluated, longest_gap, max_age, offset, since, repeated_at, kept;
+    long long first, last, counted, evaluated, longest_gap, max_age, offset, since, repeated_at;
     long long frozen_after, received, used, refused, dropped, repeated, invalid, restarts, unfiltered;
     double age;
     int state;
@@ -40,7 +40,7 @@ static PyMemberDef stream_fields[] = {
     NUMBER("first_ns", first), NUMBER("last_ns", last), NUMBER("_counted", counted),
     NUMBER("_evaluated_ns", evaluated), NUMBER("_longest_gap_ns", longest_gap),
     NUMBER("_max_age_ns", max_age), NUMBER("_offset_ns", offset), NUMBER("_since_ns", since),
-    NUMBER("_repeated_ns", repeated_at), NUMBER("_kept_ns", kept),
+    NUMBER("_repeated_ns", repeated_at),
     NUMBER("_frozen_after_ns", frozen_after), NUMBER("received", received), NUMBER("used", used),
     NUMBER("refused", refused), NUMBER("dropped", dropped), NUMBER("repeated", repeated),
     NUMBER("invalid", invalid), NUMBER("restarts", restarts), NUMBER("unfiltered", unfiltered),
@@ -292,7 +292,7 @@ static int push(Stream *s, long long stamp, const double *reading, PyObject *que
     s->repeated_at = !is_same ? 0 : s->repeated_at ? s->repeated_at : stamp;
     if (!s->last) s->first = stamp;
     else if (stamp - s->last > s->longest_gap) s->longest_gap = stamp - s->last;
-    s->kept = s->last = stamp;
+    s->last = stamp;
     s->received++;
     s->counted++;
 end:

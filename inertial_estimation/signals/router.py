@@ -8,8 +8,8 @@ A node hands over what it receives, a bag reader what was recorded.
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -58,8 +58,6 @@ class Source:
         self.skew_due = True
         self.handle: Callable[[bytes], Sample | None] = self.read
         """Takes a message; set by the `Router`."""
-        self.waiting: deque[tuple[int, bytes]] = deque()
-        """Stamps and messages of a polled topic that wait for their sample."""
         self.stream: Any = None
         """`SensorStream` that takes the readings, where it may do so in compiled code."""
         self.usual: tuple[Any, ...] | None = None
@@ -98,11 +96,6 @@ class Source:
     def is_skew_due(self) -> bool:
         """True if the skew of the next message is measured."""
         return self.skew_due and self._now_ns is not None
-
-    def flush(self) -> None:
-        """Hand over the messages that wait."""
-        while self.waiting:
-            self.handle(self.waiting.popleft()[1])
 
     def read(self, data: bytes) -> Any:
         """Return the reading of a message, or None if it is refused."""
@@ -173,6 +166,21 @@ class Router:
         for source in self.by_topic[topic]:
             sample = source.handle(data)
         return sample
+
+    def poll(self, take: Callable[[Source], list[bytes]]) -> Iterator[Sample]:
+        """
+        Make the samples of the messages that `take` returns for each source.
+
+        Between two samples ``wanted_ns`` of the assembler may be set.
+        """
+        *others, leading = self.sources
+        # Joint states first, so that the sensor readings of their stamps have arrived.
+        arrived = take(leading)
+        for source in others:
+            source.hand_over(take(source))
+        for data in arrived:
+            if (sample := leading.handle(data)) is not None:
+                yield sample
 
     def _read_and_take(self, source: Source, data: bytes) -> Sample | None:
         reading = source.read(data)

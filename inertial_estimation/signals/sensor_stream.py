@@ -38,8 +38,6 @@ READING_BYTES = 6 * 8
 NO_READING = np.full(6, np.nan).tobytes()
 OTHER = 255
 """State of a reading that compiled code leaves to Python."""
-SEEN = 4
-"""Readings at least in the time after which a value counts as frozen."""
 MAX_TEMPERATURE_AGE = 60.0
 """Oldest temperature that is used [s]."""
 MAX_INTERVALS = 1000
@@ -83,7 +81,7 @@ class SensorStream(Stream):
     def restart(self) -> None:
         super().restart()
         self._value = self.data = b''
-        self._since_ns = self._repeated_ns = self._kept_ns = 0
+        self._since_ns = self._repeated_ns = 0
 
     def push(self, stamp_ns: int, data: bytes) -> None:
         """Take a reading as bytes."""
@@ -107,18 +105,7 @@ class SensorStream(Stream):
             self._close_interval()
             self._value = data
             self._since_ns, self._repeated_ns = stamp, 0
-        self._kept_ns = stamp
         self.put(stamp, (stamp, data, self._since_ns))
-
-    def skip(self, stamp_ns: int) -> bool:
-        """Count a reading without its numbers, unless they may matter."""
-        stamp = stamp_ns + self._offset_ns
-        frozen = self._frozen_after_ns and stamp - self._kept_ns > self._frozen_after_ns // SEEN
-        needs_all = self._delayed or self.differentiator is not None
-        if needs_all or frozen or stamp_ns <= 0 or stamp <= self.last_ns:
-            return False
-        self.put(stamp)
-        return True
 
     def _filter(self, differentiator: Differentiator) -> None:
         """Append the reading that is fed, unless it is frozen: not a link at rest."""

@@ -72,7 +72,7 @@ class Stream(StreamFields):  # type: ignore[misc, valid-type]
         self.restart()
         return True
 
-    def put(self, stamp_ns: int, message: Any = None) -> None:
+    def put(self, stamp_ns: int, message: Any) -> None:
         """Count a message that is later than the last, and queue it."""
         if not self.last_ns:
             self.first_ns = stamp_ns
@@ -81,10 +81,9 @@ class Stream(StreamFields):  # type: ignore[misc, valid-type]
         self.last_ns = stamp_ns
         self.received += 1
         self._counted += 1
-        if message is not None:
-            if len(self._queue) == MAX_QUEUE:
-                self.dropped += 1
-            self._queue.append(message)
+        if len(self._queue) == MAX_QUEUE:
+            self.dropped += 1
+        self._queue.append(message)
 
     def feed(self, stamp_ns: int) -> None:
         """Filter and hold the messages between the instant and a later stamp."""

@@ -259,7 +259,7 @@ def test_damaged_messages_end_no_node(context, rng, kind):
     if kind is EstimatorNode:
         take = partial(pipeline._on_sample, arrival=0.0)
     else:
-        take, poll = pipeline.take, pipeline._subscriptions._backlog.poll
+        take, poll = pipeline.take, pipeline._inputs.router.poll
     for k in range(200):
         good = [(topic, encode(topic, *rest)) for topic, *rest in cycle(k)]
         contact = ('contacts', encode('contacts', START_NS + k * PERIOD_NS, np.ones(3)))
