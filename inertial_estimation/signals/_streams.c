@@ -121,6 +121,11 @@ static int append_to(Filter *f, long long stamp, const char *values)
         PyObject *done = PyObject_CallMethod(samples, "grow", "n", f->count);
         failed = !done || look(samples, f, &w);
         Py_XDECREF(done);
+        if (!failed && 8 * w.end >= w.stamps.len) {
+            leave(&w);
+            PyErr_SetString(PyExc_ValueError, "a window does not grow");
+            failed = 1;
+        }
     }
     if (!failed) {
         long long *stamps = w.stamps.buf;
@@ -394,7 +399,8 @@ static int advance(Stream *s, long long instant, PyObject *queue, Filter *filter
 {
     PyObject *newest = NULL, *done = queue;
     int failed = 0;
-    while (!failed && PyObject_Size(queue) > 0) {
+    Py_ssize_t left = 1;
+    while (!failed && (left = PyObject_Size(queue)) > 0) {
         PyObject *message = PySequence_GetItem(queue, 0);
         const long long stamp = message ? number_of(message, 0) : 0;
         if (!message || stamp > instant || !value_of(message)) {
@@ -413,6 +419,7 @@ static int advance(Stream *s, long long instant, PyObject *queue, Filter *filter
         failed |= !done;
         Py_XSETREF(newest, message);
     }
+    failed |= left < 0;
     if (newest && !failed)
         failed = PyObject_SetAttr((PyObject *)s, names[FED], newest)
             || PyObject_SetAttr((PyObject *)s, names[MESSAGE], newest);
@@ -431,7 +438,9 @@ static int reading_at(Stream *s, long long instant, double *reading, double *spi
     state = OTHER;
     const int is_known = filter == Py_None
         || (PyObject_TypeCheck(filter, &filter_type) && ((Filter *)filter)->channels <= SIZE);
-    if (s->smooth || !is_known || PyObject_Size(held) > 0) goto end;
+    const Py_ssize_t n_held = PyObject_Size(held);
+    if (n_held < 0) state = -1;
+    if (s->smooth || !is_known || n_held) goto end;
     Filter *own = filter == Py_None ? NULL : (Filter *)filter;
     if (advance(s, instant, queue, own)) { state = -1; goto end; }
     message = get(s, MESSAGE);
