@@ -258,9 +258,9 @@ class ReadingChecks:
 
     def at(self, stamp_ns: int, changes: Array) -> Failing:
         """Return the failing, with FT sensors that leap; changes since a sample (n_fts, 6)."""
-        found = [*leaping_readings(self._robot, changes[None], self.max_leap)]
-        if not found:
+        if not (np.abs(changes) > self.max_leap).any():
             return self.failing
+        found = [*leaping_readings(self._robot, changes[None], self.max_leap)]
         newest = *self._leaps, *((stamp_ns, one) for one in found)
         self._leaps = newest[-max(COUNT, len(found)) :]
         self.seen = {(one.subject, one.code): one for one in found} | self.seen
