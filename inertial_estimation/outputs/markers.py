@@ -265,7 +265,7 @@ def marker_array(stamp_ns: int, markers: Sequence[Marker]) -> bytes:
 
 
 def _constants() -> tuple[bytes, bytes]:
-    """Return what is empty in every marker behind its points, and behind its text."""
+    """Return the empty fields of every marker behind its points, and behind its text."""
     points, text = Writer(), Writer()
     # No colours of points, and no texture: resource, image, coordinates.
     points.count(0)
