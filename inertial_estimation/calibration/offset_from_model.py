@@ -43,7 +43,7 @@ from inertial_estimation.calibration.support_loads import second_supports, suppo
 from inertial_estimation.errors import CalibrationError, ModelError, OffsetsNotUnique
 from inertial_estimation.estimation.reading_checks import without_leaps
 from inertial_estimation.estimation.wrench_estimator import SampleShapes, WrenchEstimator
-from inertial_estimation.findings import Finding, finding
+from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.model.arguments import indices, names
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.spatial import apply
@@ -277,7 +277,10 @@ def offset_from_model(
                 fts[k], own - offsets[k], loads.pulls[at, k], labels[at],
                 loads.readings[at, k],
             )  # fmt: skip
-            if compared is not None:
+            if compared is None:
+                what = 'one pose does not show errors of the model, or a wrong sign of readings'
+                findings.append(finding('unexcited', fts[k], level=Level.INFO, what=what))
+            else:
                 poses[fts[k]], more = compared
                 findings += more
     # Readings with a wrong sign or unit look like another contact.

@@ -238,8 +238,9 @@ class ReadingChecks:
     def judge(self, samples: list[Sample]) -> bool:
         """Check a window; return true if other subjects fail than before."""
         robot, window = self._robot, SampleBatch.stack(samples)
+        # Where a unit is wrong, so may be that of the velocities of other joints.
         joints = [*positions_beyond_range(robot, window, self._ends)]
-        joints += frozen_positions(robot, window)
+        joints = joints or [*frozen_positions(robot, window)]
         imus = [*gravity_at_rest(robot, window)]
         if not joints:
             names = {one.subject for one in imus}

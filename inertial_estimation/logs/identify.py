@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import LogError, ModelError, NameNotFound
+from inertial_estimation.errors import ConfigError, LogError, ModelError, NameNotFound
 from inertial_estimation.findings import Finding, Level, few, finding, raise_errors
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import Determined, Evidence, determined
@@ -143,6 +143,8 @@ def identify(
 
     """
     settings = IdentifySettings() if settings is None else settings
+    if not isinstance(settings, IdentifySettings):
+        raise ConfigError(f"'settings' is {settings!r:.40}, expected IdentifySettings")
     some = [logs] if isinstance(logs, str | Path | Log) else list(logs)
     given = {Path(f'log {k}'): log for k, log in enumerate(some) if isinstance(log, Log)}
     fitted = [
@@ -152,7 +154,9 @@ def identify(
     tested = [*map(LogSlice.parse, validate)]
     settings.require_logs((*fitted, *tested))
     reader = LogReader(robot, settings, lock, fitted[0], progress, given)
-    builder = EquationBuilder(reader.robot, settings.choice(reader.robot), reader.calibration)
+    builder = EquationBuilder(
+        reader.robot, settings.choice(reader.robot, lock), reader.calibration
+    )
     bounds = submodel_bounds(settings.bounds, builder.blocks)
     points, notes = _link_points(reader.robot, method, settings.shapes, mesh_folders)
     reduction = LogReduction(reader, builder, settings, progress)
