@@ -24,6 +24,7 @@ from rosbags.rosbag2 import CompressionMode
 from inertial_estimation.calibration.calibration_file import SensorCalibration, write
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.cli import main
+from inertial_estimation.cli.calibrate_log import in_hindsight
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.schema import read
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
@@ -89,6 +90,15 @@ def test_table_gives_the_samples_of_a_bag(files, tmp_path, capsys):
     assert main([*map(str, call), '--out', str(tmp_path / 'results'), '--full']) == 0
     assert (tmp_path / 'out.json').read_text() == figures
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
+def test_reading_that_leaps_does_not_spoil_its_smoothed_neighbours(files, tmp_path):
+    _, _, robot, settings = files
+    columns = humanoid_columns(robot)
+    columns['leg_sensor'][30] += 5000.0
+    bag = write_bag(tmp_path / 'leaping', humanoid_messages(robot, columns=columns))
+    readings = open_log(bag, robot, in_hindsight(settings)).samples.ft_readings
+    assert np.isfinite(readings).any() and np.nanmax(np.abs(readings)) < 50.0
 
 
 # ---- Messages of bags ---------------------------------------------------------------------------

@@ -122,12 +122,17 @@ def largest_leap(robot: Robot) -> float:
 def without_leaps(robot: Robot, samples: SampleBatch) -> tuple[SampleBatch, list[Finding]]:
     """Return samples with NaN where an FT reading leaps out and back, and all leaps."""
     F, limit = samples.ft_readings, largest_leap(robot)
-    changes = np.diff(F, axis=0)
-    leaps = np.nan_to_num(np.abs(changes)).max(axis=2, initial=0.0) > limit
-    alone = np.zeros(F.shape[:2], dtype=bool)
+    kept = replace(samples, ft_readings=np.where(leaps_alone(F, limit)[..., None], np.nan, F))
+    return kept, [*leaping_readings(robot, np.diff(F, axis=0), limit)]
+
+
+def leaps_alone(readings: Array, limit: float) -> Mask:
+    """Return which readings (n, n_fts, 6) leap out and back, (n, n_fts)."""
+    changes = np.abs(np.diff(readings, axis=0))
+    leaps = np.nan_to_num(changes).max(axis=2, initial=0.0) > limit
+    alone = np.zeros(readings.shape[:2], dtype=bool)
     alone[1:-1] = leaps[1:] & leaps[:-1]
-    kept = replace(samples, ft_readings=np.where(alone[..., None], np.nan, F))
-    return kept, [*leaping_readings(robot, changes, limit)]
+    return alone
 
 
 class ImuModel:

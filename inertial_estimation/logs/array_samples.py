@@ -17,6 +17,7 @@ import numpy as np
 from inertial_estimation.arrays import Array, Indices, Stamps
 from inertial_estimation.config import EstimatorSettings, FtSettings, ImuSettings
 from inertial_estimation.estimation.contact_stream import ContactStream
+from inertial_estimation.estimation.reading_checks import largest_leap, leaps_alone
 from inertial_estimation.logs.log import Log, Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -352,12 +353,16 @@ class ArraySamples:
         readings = np.full((len(clock.instants), len(sensors), 9 if kind == 'imu' else 6), np.nan)
         states = np.empty(readings.shape[:2], dtype=np.uint8)
         limit_ns, smooth = round(1e9 * settings.frozen_after), settings.filter.smooth_readings
+        limit = largest_leap(self._robot)
         for index, (name, given, measures) in enumerate(sensors):
             stream = self._stream(kind, index)
             if measures in ABSENT:
                 stream.values[:, ABSENT[measures]] = np.nan
             if isinstance(given, FtSettings) and given.range:
                 stream.values[(np.abs(stream.values) >= given.range).any(axis=1)] = np.nan
+            if kind == 'ft' and smooth:
+                # Smoothed, a reading that leaps out and back would spoil its neighbours.
+                stream.values[leaps_alone(stream.values[:, None], limit)[:, 0]] = np.nan
             stream.feed(clock.triggers)
             stream.place(clock, given.max_age)
             since, judged = unchanged_since(stream.values), judge_readings(stream.values, measures)
