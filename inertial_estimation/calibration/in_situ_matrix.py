@@ -55,15 +55,9 @@ MIN_OVER_NOISE = 3.0
 """Singular values below this multiple of the expected largest of noise count as zero."""
 ROUND_OFF = 1e-9
 MAX_RESIDUAL_OVER_NOISE, MAX_RESIDUAL = 3.0, 0.07
-"""
-Residual over noise and over what was added: play of 1 % of the swing, as data sheets admit, leaves
-0.06 of 0.5 kg on a body of 3 kg; a centre that is 5 cm off 0.02 to 0.3.
-"""
+"""Over noise and what was added: 1 % play of 0.5 kg makes 0.06, 5 cm of its centre 0.02 to 0.3."""
 MAX_LASTING, MAX_LASTING_RESIDUAL = 25.0, 0.03
-"""
-Residual over errors that last within data sets, and over what was added: play leaves 12 times at
-most, gains of the accelerometer that differ by 3 % a share of 0.023, a centre 5 cm off 14 or more.
-"""
+"""Over errors that last in data sets, and over what was added: play makes 12, 5 cm 14 or more."""
 MIN_VARIANCE_RATIO = 1e-3
 """Of the covariance of residuals, which 40 blocks determine no better."""
 MAX_SCALE_ERROR = 0.01
@@ -304,18 +298,10 @@ def in_situ_matrix(
     gain = fit.unscale @ np.linalg.pinv(fit.coefficients)
     residuals, share_left, lasting = equations.residuals(fit, noise)
     return InSituMatrix(
-        matrix=fit.matrix,
-        covariance=gain @ noise @ gain.T,
-        body=fit.body,
-        singular_values=over_noise,
-        residuals=residuals,
-        share_left=share_left,
-        lasting=lasting,
-        data_sets=sets,
-        offsets=found,
-        direction=direction,
-        rotation=R,
-    )
+        matrix=fit.matrix, covariance=gain @ noise @ gain.T, body=fit.body,
+        singular_values=over_noise, residuals=residuals, share_left=share_left, lasting=lasting,
+        data_sets=sets, offsets=found, direction=direction, rotation=R,
+    )  # fmt: skip
 
 
 class _Fit(NamedTuple):
@@ -354,12 +340,7 @@ class _Equations(NamedTuple):
         return _Fit(x[:36].reshape(6, 6, order='F'), body, weight, coefficients, unscale)
 
     def residuals(self, fit: _Fit, noise: Array) -> tuple[Array, float, float]:
-        """
-        Return residuals of data sets over noise, (n_sets,), and two of all data sets.
-
-        Over what was added, and over the errors that last within data sets, whose covariance is
-        noise (18 n_sets, 18 n_sets).
-        """
+        """Return residuals over noise, (n_sets,), over what was added, and over lasting errors."""
         n = len(self.H)
         left = fit.matrix @ self.H - fit.body.matrix - self.added
         weighted = _columns(fit.weight @ left @ self.L)

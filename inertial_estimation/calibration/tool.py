@@ -19,20 +19,8 @@ from scipy.optimize import minimize_scalar
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.arrays import Array, Indices, Mask
+from inertial_estimation.calibration import residual_statistics as stats
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
-from inertial_estimation.calibration.residual_statistics import (
-    MAX_MODEL_ERROR,
-    USUAL_BIAS,
-    consensus,
-    contiguous_blocks,
-    contradictions,
-    covariances_by_blocks,
-    fit_by_blocks,
-    near,
-    require_direction,
-    require_shape,
-    scales,
-)
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.model.arguments import pose_matrix, stacked
@@ -116,7 +104,7 @@ class ToolFit(NamedTuple):
 
     def findings(self, subject: str) -> Iterator[Finding]:
         """Yield the errors of a log that contradicts the rigid body."""
-        yield from contradictions(
+        yield from stats.contradictions(
             subject, 'free motion of a tool', self.rms, self.rms_offset_only, self.noise,
             float((~self.used).mean()),
         )  # fmt: skip
@@ -145,7 +133,7 @@ def fit_tool(
     direction: int = 1,
     inertia: bool = False,
     max_delay: float = 0.05,
-    bias_deviation: float = USUAL_BIAS,
+    bias_deviation: float = stats.USUAL_BIAS,
     name: str = 'the FT sensor',
 ) -> ToolFit:
     """
@@ -183,7 +171,7 @@ def fit_tool(
         If the log is too short, does not turn enough, or needs a larger delay.
 
     """
-    require_direction(direction)
+    stats.require_direction(direction)
     if not 0.0 <= max_delay < np.inf:
         raise ModelError(f"'max_delay' is {max_delay}, expected 0 or more", about=('max_delay',))
     values = stacked('accelerations', motion.accelerations, 3)
@@ -209,7 +197,7 @@ def fit_tool(
             f'FT sensor and IMU are never known together, {max_delay:g} s before and after'
         )
     measured = ft.spline(times)
-    problem = _Problem(imu.spline, n, times, measured, contiguous_blocks(times))
+    problem = _Problem(imu.spline, n, times, measured, stats.contiguous_blocks(times))
     proper = imu.spline(times)[:, -3:]
     spreads = np.linalg.svd(proper - proper.mean(axis=0))[1] / np.sqrt(len(times))
     if spreads[1] < MIN_SPREAD:
@@ -241,7 +229,7 @@ def fit_tool(
         )
         # Noise alone: an axis whose gain is wrong is not outvoted for that.
         gains = (left * signals).sum(axis=0) / np.maximum((signals**2).sum(axis=0), MIN_SIZE)
-        sizes = np.maximum(scales(left - gains * signals), EXACT * loads)
+        sizes = np.maximum(stats.scales(left - gains * signals), EXACT * loads)
     x, at_once = (problem.solve(sizes, used, one)[0] for one in (delay, 0.0))
     blocks = np.unique(problem.blocks[used], return_inverse=True)[1]
     kept = problem._replace(times=times[used], measured=measured[used], blocks=blocks)
@@ -263,25 +251,18 @@ def fit_tool(
     of_bias = bias_deviation * mass * np.concatenate([np.ones(3), arms])
     residuals = problem.residuals(x, delay)
     return ToolFit(
-        mass=mass,
-        mass_deviation=float(deviations[0]),
-        centre=centre,
+        mass=mass, mass_deviation=float(deviations[0]), centre=centre,
         centre_deviations=np.sqrt(np.diag(to_centre @ covariance[:4, :4] @ to_centre.T)),
         inertia=x[4:n] if inertia else None,
-        inertia_deviations=deviations[4:n] if inertia else None,
-        offset=x[n:],
-        offset_deviations=np.hypot(deviations[n : n + 6], of_bias),
-        delay=delay,
+        inertia_deviations=deviations[4:n] if inertia else None, offset=x[n:],
+        offset_deviations=np.hypot(deviations[n : n + 6], of_bias), delay=delay,
         delay_deviation=float(deviations[-1]) if most > 0.0 else np.inf,
-        misalignment=misalignment,
-        spreads=spreads,
-        rms_offset_only=measured[used].std(axis=0),
+        misalignment=misalignment, spreads=spreads, rms_offset_only=measured[used].std(axis=0),
         rms_without_delay=np.sqrt((problem.residuals(at_once, 0.0)[used] ** 2).mean(axis=0)),
         rms=np.sqrt((residuals[used] ** 2).mean(axis=0)),
-        noise=scales(np.diff(readings, axis=0)) / np.sqrt(2.0),
-        residuals=residuals,
+        noise=stats.scales(np.diff(readings, axis=0)) / np.sqrt(2.0), residuals=residuals,
         used=used,
-    )
+    )  # fmt: skip
 
 
 def _solve(Y: Array, measured: Array, sizes: Array) -> tuple[Array, int]:
@@ -297,7 +278,7 @@ def _solve(Y: Array, measured: Array, sizes: Array) -> tuple[Array, int]:
 
 def _clean(what: str, times: Array, values: Array) -> tuple[Array, Array]:
     """Return samples without NaN and stamps that go back; times (n,) [s], values (n, m)."""
-    require_shape(f'times of {what}', times, len(values))
+    stats.require_shape(f'times of {what}', times, len(values))
     kept = np.isfinite(times) & np.isfinite(values).all(axis=1)
     times, values = times[kept], values[kept]
     later = np.diff(np.maximum.accumulate(times), prepend=-np.inf) > 0.0
@@ -395,8 +376,8 @@ class _Problem(NamedTuple):
         def left_by(some: Indices | Mask) -> Array:
             return np.asarray(self.measured - Y @ _solve(Y[some], self.measured[some], sizes)[0])
 
-        fits = consensus(left_by, len(Y), least, 1, START_SAMPLES)
-        return ~near(~fits, self.times, REACH)
+        fits = stats.consensus(left_by, len(Y), least, 1, START_SAMPLES)
+        return ~stats.near(~fits, self.times, REACH)
 
     def best_delay(self, sizes: Array, used: Mask, most: float) -> float:
         """Return the delay of the smallest residual, at most `most` either way [s]."""
@@ -442,14 +423,14 @@ class _Problem(NamedTuple):
             taken = back @ gains
             basis, values, _ = np.linalg.svd(gains - columns @ taken, full_matrices=False)
             shown = basis.T @ left
-            likely = np.abs(shown[:, 0]) < MAX_MODEL_ERROR * values
+            likely = np.abs(shown[:, 0]) < stats.MAX_MODEL_ERROR * values
             basis, shown, energy = basis[:, likely], shown[likely], values[likely] ** 2
             left = left - basis @ shown
-            noise = np.diagonal(covariances_by_blocks(basis, left, draws)[0]) / energy
+            noise = np.diagonal(stats.covariances_by_blocks(basis, left, draws)[0]) / energy
             squares = np.maximum(shown[:, 0] ** 2 / energy - noise, 0.0)
             weights = 1.0 / (1.0 + noise / USUAL_GAIN_ERROR**2)
             of_gains += weights @ squares / max(weights.sum(), 1.0) * taken @ taken.T
-        return np.asarray(fit_by_blocks(columns, left, draws)[1][0] + of_gains)
+        return np.asarray(stats.fit_by_blocks(columns, left, draws)[1][0] + of_gains)
 
     def misalignment(self, x: Array, delay: float) -> float:
         """Return the angle between the IMU's axes and those that fit forces best [rad]."""

@@ -63,13 +63,18 @@ class ArraySamples:
     def __init__(
         self, robot: Robot, settings: EstimatorSettings, sources: Sequence[Source] = ()
     ) -> None:
-        used, fts_used = settings.filter, [settings.ft_of(one.name) for one in robot.ft_sensors]
-        imus_used = [settings.imu_of(one.name) for one in robot.imus]
-        if (
-            used.kind == 'kalman'
-            or any(given.temperature_topic for given in fts_used)
-            or not set(robot.joint_names) - set(settings.joint_states.assumed)
-        ):  # fmt: skip
+        self._sensors: dict[str, list[tuple[str, FtSettings | ImuSettings, str]]] = {
+            'ft': [(one.name, settings.ft_of(one.name), '') for one in robot.ft_sensors],
+            'imu': [(one.name, settings.imu_of(one.name), one.measures) for one in robot.imus],
+        }
+        """Name, settings and measured quantities."""
+        used, given = (
+            settings.filter,
+            [one for kind in self._sensors.values() for _, one, _ in kind],
+        )
+        warm = any(isinstance(one, FtSettings) and one.temperature_topic for one in given)
+        moves = set(robot.joint_names) - set(settings.joint_states.assumed)
+        if used.kind == 'kalman' or warm or not moves:
             raise Irregular
         self._robot, self._settings, self._sources = robot, settings, sources
         self._joints = JointStreams(robot.joint_names, settings)
@@ -82,10 +87,12 @@ class ArraySamples:
         self._done_ns = self._first_ns = self._last_ns = self._n_samples = 0
         """Stamp up to which messages are used, first and last instant, number of samples."""
         self._lead = len(robot.joint_names)
-        longest = max(settings.joint_states.max_age, settings.frozen_after)
-        longest = max([longest, *(one.max_age for one in (*fts_used, *imus_used))])
-        memory = 2.0 * used.window + used.delay + longest
-        self._memory_ns = round(1e9 * memory)
+        ages = (
+            settings.joint_states.max_age,
+            settings.frozen_after,
+            *(one.max_age for one in given),
+        )
+        self._memory_ns = round(1e9 * (2.0 * used.window + used.delay + max(ages)))
         self._newest_ns = self._newest_joints_ns = 0
         self._late = {source.name: [0, 0] for source in sources[:-1]}
         self._origins: list[tuple[int, int]] = []
@@ -113,14 +120,12 @@ class ArraySamples:
         known = stamps > 0
         if not known.any() or stamps[0] < 0 or (np.diff(stamps) < 0).any():
             raise Irregular
-        order, given, robot = np.arange(n), self._settings, self._robot
-        fts = [('ft', k, given.ft_of(one.name)) for k, one in enumerate(robot.ft_sensors)]
-        imus = [('imu', k, given.imu_of(one.name)) for k, one in enumerate(robot.imus)]
+        order = np.arange(n)
         motions = np.concatenate([rows.angular_velocities, rows.proper_accelerations], axis=2)
-        for kind, k, sensor in (*fts, *imus):
-            own = np.where(known, stamps + round(1e9 * sensor.time_offset), 0)
-            readings = rows.ft_readings if kind == 'ft' else motions
-            self._stream(kind, k).waiting.append((own, order, readings[:, k]))
+        for kind, readings in ('ft', rows.ft_readings), ('imu', motions):
+            for k, (_, sensor, _) in enumerate(self._sensors[kind]):
+                own = np.where(known, stamps + round(1e9 * sensor.time_offset), 0)
+                self._stream(kind, k).waiting.append((own, order, readings[:, k]))
         layout, first = self._joints.layout(0, self._robot.joint_names), int(known.argmax())
         if layout.part is None:
             raise Irregular
@@ -301,16 +306,11 @@ class ArraySamples:
         statistics: dict[str, StreamStatistics] = {}
         block: Array = np.repeat(self._assumed[0][:, None], n, axis=1)
         states: States = np.repeat(self._assumed[1][None], n, axis=0)
-        derived = {
-            VELOCITY - 1 + k: k
-            for k, source in enumerate((given.velocity_source, given.acceleration_source), start=1)
-            if source == 'filter'
-        }
+        sources = enumerate((given.velocity_source, given.acceleration_source), start=1)
+        derived = {VELOCITY - 1 + k: k for k, source in sources if source == 'filter'}
         for part, stream in parts:
             fresh = stream.states == State.FRESH
-            at: Any = np.ix_(fresh, part.joint_rows)
-            if fresh.all():
-                at = slice(None), part.rows
+            at: Any = (slice(None), part.rows) if fresh.all() else np.ix_(fresh, part.joint_rows)
             used = fresh
             block[:, at[0], at[1]] = 0.0
             for row, k in ((POSITION, 0), (VELOCITY, 1), (EFFORT, 2)):
@@ -322,10 +322,8 @@ class ArraySamples:
                 for row, k in derived.items():
                     block[row][at] = found[k - orders.start, fresh]
                 if smooth:
-                    values = found[0, fresh]
-                    block[POSITION][at] = np.where(
-                        np.isfinite(values), values, block[POSITION][at]
-                    )
+                    values, plain = found[0, fresh], block[POSITION][at]
+                    block[POSITION][at] = np.where(np.isfinite(values), values, plain)
                 used = fresh & stream.ready
             known = np.ix_(stream.states != State.ABSENT, part.joint_rows)
             states[known] = stream.states[known[0]]
@@ -342,14 +340,7 @@ class ArraySamples:
         self, kind: str, clock: Clock
     ) -> tuple[dict[str, StreamStatistics], Array, States]:
         """Return counters, readings (n, n_fts, 6) or (n, n_imus, 9), and states of sensors."""
-        settings, statistics = self._settings, {}
-        sensors: list[tuple[str, FtSettings | ImuSettings, str]]
-        if kind == 'ft':
-            sensors = [(one.name, settings.ft_of(one.name), '') for one in self._robot.ft_sensors]
-        else:
-            sensors = [
-                (one.name, settings.imu_of(one.name), one.measures) for one in self._robot.imus
-            ]
+        settings, statistics, sensors = self._settings, {}, self._sensors[kind]
         readings = np.full((len(clock.instants), len(sensors), 9 if kind == 'imu' else 6), np.nan)
         states = np.empty(readings.shape[:2], dtype=np.uint8)
         limit_ns, smooth = round(1e9 * settings.frozen_after), settings.filter.smooth_readings
