@@ -189,32 +189,27 @@ def fit_tool(
     # bias the delay towards half a sample: both streams are smoothed alike.
     period = float(max(np.median(np.diff(ft_times)), np.median(np.diff(imu_times))))
     ft, imu = _smooth(ft_times, readings, period), _smooth(imu_times, columns, period)
-    first, last = max(ft.first, imu.first + max_delay), min(ft.last, imu.last - max_delay)
+    first = max(ft.gaps[0, 1], imu.gaps[0, 1] + max_delay)
+    last = min(ft.gaps[-1, 0], imu.gaps[-1, 0] - max_delay)
     times = np.arange(first, last, max(period, (last - first) / MAX_SAMPLES))
     times = times[ft.knows(times) & imu.knows(times, max_delay)]
     if not len(times):
-        raise LogError(
-            f'FT sensor and IMU are never known together, {max_delay:g} s before and after'
-        )
+        raise LogError(f'FT sensor and IMU are never known together, {max_delay:g} s around')
     measured = ft.spline(times)
     problem = _Problem(imu.spline, n, times, measured, stats.contiguous_blocks(times))
     proper = imu.spline(times)[:, -3:]
     spreads = np.linalg.svd(proper - proper.mean(axis=0))[1] / np.sqrt(len(times))
     if spreads[1] < MIN_SPREAD:
         text = ', '.join(f'{x:.2g}' for x in spreads)
-        raise LogError(
-            f'gravity in the frame of {name} spreads by {text} m/s^2 along its axes, two must '
-            f'reach {MIN_SPREAD:g}'
-        )
+        where = f'along the axes of {name}, two must reach {MIN_SPREAD:g}'
+        raise LogError(f'gravity spreads by {text} m/s^2 {where}')
     loads = np.repeat(np.linalg.norm(measured.std(axis=0).reshape(2, 3), axis=1), 3)
     sizes = loads = np.maximum(loads, MIN_SIZE)
     used, most, delay = np.ones(len(times), dtype=bool), max_delay, 0.0
     at_once, rank = problem.solve(sizes, used, 0.0)
     if rank < n + 6:
-        raise LogError(
-            f'the log determines {rank} of {n + 6} unknowns of the tool and offset of {name}',
-            about=('inertia',),
-        )
+        text = f'the log determines {rank} of {n + 6} unknowns of the tool and offset of {name}'
+        raise LogError(text, about=('inertia',))
     if most > 0.0:
         # Unlike rest, the motion must determine a delay.
         most *= bool(np.sqrt(problem.covariance(sizes, at_once, 0.0, True)[-1, -1]) < most)
@@ -224,9 +219,7 @@ def fit_tool(
         delay = problem.best_delay(sizes, used, most)
         at_edge |= abs(delay) == most > 0.0
         x = problem.solve(sizes, used, delay)[0]
-        left, signals = (
-            values[used] for values in (problem.residuals(x, delay), problem.signals(x, delay))
-        )
+        left, signals = problem.residuals(x, delay)[used], problem.signals(x, delay)[used]
         # Noise alone: an axis whose gain is wrong is not outvoted for that.
         gains = (left * signals).sum(axis=0) / np.maximum((signals**2).sum(axis=0), MIN_SIZE)
         sizes = np.maximum(stats.scales(left - gains * signals), EXACT * loads)
@@ -236,13 +229,11 @@ def fit_tool(
     # With wrong axes no delay fits, which shows without a delay as well.
     shown = (at_once, 0.0) if at_edge else (x, delay)
     misalignment = kept.misalignment(*shown)
-    if at_edge and (at_once[0] <= 0.0 or misalignment > MAX_MISALIGNMENT):
+    if at_edge:
+        if at_once[0] > 0.0 and misalignment <= MAX_MISALIGNMENT:
+            text = f"the streams fit best with a delay at the limit 'max_delay', {most:.3g} s"
+            raise LogError(text, about=('max_delay',))
         x, delay, most = at_once, 0.0, 0.0
-    elif at_edge:
-        raise LogError(
-            f"the streams fit best with a delay at the limit 'max_delay', {most:.3g} s",
-            about=('max_delay',),
-        )
     covariance = kept.covariance(sizes, x, delay, most > 0.0)
     deviations, mass, centre = np.sqrt(np.diag(covariance)), float(x[0]), x[1:4] / x[0]
     # c = h / m, to first order.
@@ -270,9 +261,8 @@ def _solve(Y: Array, measured: Array, sizes: Array) -> tuple[Array, int]:
     rows = (Y / sizes[:, None]).reshape(6 * len(Y), -1)
     lengths = np.linalg.norm(rows, axis=0)
     lengths[lengths == 0.0] = 1.0
-    x, _, rank, _ = np.linalg.lstsq(
-        rows / lengths, (measured / sizes).ravel(), rcond=RANK_TOLERANCE
-    )
+    target = (measured / sizes).ravel()
+    x, _, rank, _ = np.linalg.lstsq(rows / lengths, target, rcond=RANK_TOLERANCE)
     return x / lengths, int(rank)
 
 
@@ -306,18 +296,16 @@ def _regressor_columns(
 
 
 class _Smooth(NamedTuple):
-    """A stream that can be evaluated from `first` to `last` [s], except in gaps (g, 2) [s]."""
+    """A stream that can be evaluated but in gaps (g, 2) [s], the first and last outside of it."""
 
     spline: Callable[[Array], Array]
-    first: float
-    last: float
     gaps: Array
 
     def knows(self, times: Array, around: float = 0.0) -> Mask:
         """Return at which times (n,) it is known, `around` [s] before and after."""
-        known: Mask = (times - around >= self.first) & (times + around <= self.last)
+        known: Mask = np.ones(len(times), dtype=bool)
         for begin, end in self.gaps:
-            known &= (times + around < begin) | (times - around > end)
+            known &= (times + around <= begin) | (times - around >= end)
         return known
 
 
@@ -325,9 +313,7 @@ def _smooth(times: Array, values: Array, width: float) -> _Smooth:
     """Smooth a stream with a Gaussian of standard deviation `width` [s]."""
     margin, length = SMOOTHING_REACH * width, times[-1] - times[0]
     if length <= 2.0 * margin:
-        raise LogError(
-            f'a stream of {length:.3g} s is too short to be smoothed over {2.0 * margin:.3g} s'
-        )
+        raise LogError(f'a stream of {length:.3g} s, smoothed over {2.0 * margin:.3g} s')
     if length > MAX_LENGTH * width:
         raise LogError(f'stamps reach over {length:.3g} s, limit {MAX_LENGTH * width:.3g} s')
     grid = np.arange(times[0], times[-1], width / GRID_STEPS)
@@ -335,8 +321,9 @@ def _smooth(times: Array, values: Array, width: float) -> _Smooth:
     smoothed = gaussian_filter1d(even, GRID_STEPS, axis=0, truncate=SMOOTHING_REACH)
     steps = np.diff(times)
     wide = np.flatnonzero(steps > MIN_GAP_PERIODS * np.median(steps))
-    gaps = np.column_stack([times[wide] - margin, times[wide + 1] + margin])
-    return _Smooth(CubicSpline(grid, smoothed), times[0] + margin, grid[-1] - margin, gaps)
+    begins = np.array([-np.inf, *(times[wide] - margin), grid[-1] - margin])
+    ends = np.array([times[0] + margin, *(times[wide + 1] + margin), np.inf])
+    return _Smooth(CubicSpline(grid, smoothed), np.column_stack([begins, ends]))
 
 
 class _Problem(NamedTuple):

@@ -68,10 +68,8 @@ class ArraySamples:
             'imu': [(one.name, settings.imu_of(one.name), one.measures) for one in robot.imus],
         }
         """Name, settings and measured quantities."""
-        used, given = (
-            settings.filter,
-            [one for kind in self._sensors.values() for _, one, _ in kind],
-        )
+        used, every = settings.filter, (*self._sensors['ft'], *self._sensors['imu'])
+        given = [one for _, one, _ in every]
         warm = any(isinstance(one, FtSettings) and one.temperature_topic for one in given)
         moves = set(robot.joint_names) - set(settings.joint_states.assumed)
         if used.kind == 'kalman' or warm or not moves:
@@ -87,12 +85,10 @@ class ArraySamples:
         self._done_ns = self._first_ns = self._last_ns = self._n_samples = 0
         """Stamp up to which messages are used, first and last instant, number of samples."""
         self._lead = len(robot.joint_names)
-        ages = (
-            settings.joint_states.max_age,
-            settings.frozen_after,
-            *(one.max_age for one in given),
+        longest = max(
+            settings.frozen_after, *(one.max_age for one in (settings.joint_states, *given))
         )
-        self._memory_ns = round(1e9 * (2.0 * used.window + used.delay + max(ages)))
+        self._memory_ns = round(1e9 * (2.0 * used.window + used.delay + longest))
         self._newest_ns = self._newest_joints_ns = 0
         self._late = {source.name: [0, 0] for source in sources[:-1]}
         self._origins: list[tuple[int, int]] = []
@@ -112,7 +108,19 @@ class ArraySamples:
                 first = int(stamps.min())
                 self._origins.append((first, first - source.offset_ns))
             found.append((source, stamps, order))
-        self._check_order(found)
+        # Time must not go back; readings that come behind their joint state are counted.
+        all_stamps, order = (np.concatenate([one[k] for one in found]) for k in (1, 2))
+        all_stamps = all_stamps[np.argsort(order, kind='stable')]
+        newest = np.maximum.accumulate(np.append(self._newest_ns, all_stamps))
+        if (all_stamps < newest[:-1] - HELD_NS).any():
+            raise Irregular
+        *others, (_, joints, joint_order) = found
+        leading = np.append(self._newest_joints_ns, joints)
+        for source, own, own_order in others:
+            counts = self._late[source.name]
+            counts[0] += int((own <= leading[np.searchsorted(joint_order, own_order)]).sum())
+            counts[1] += len(own)
+        self._newest_ns, self._newest_joints_ns = int(newest[-1]), int(leading[-1])
 
     def add_table(self, rows: SampleBatch) -> None:
         """Take a table whose rows are messages of all streams at once."""
@@ -176,21 +184,6 @@ class ArraySamples:
             self._streams[key] = BatchStream(6, self._memory_ns)
         return self._streams[key]
 
-    def _check_order(self, found: Sequence[tuple[Source, Stamps, Indices]]) -> None:
-        """Raise if time was set back; count readings that come behind their joint state."""
-        stamps, order = (np.concatenate([one[k] for one in found]) for k in (1, 2))
-        stamps = stamps[np.argsort(order, kind='stable')]
-        newest = np.maximum.accumulate(np.append(self._newest_ns, stamps))
-        if (stamps < newest[:-1] - HELD_NS).any():
-            raise Irregular
-        *others, (_, joints, joint_order) = found
-        leading = np.append(self._newest_joints_ns, joints)
-        for source, own, own_order in others:
-            counts = self._late[source.name]
-            counts[0] += int((own <= leading[np.searchsorted(joint_order, own_order)]).sum())
-            counts[1] += len(own)
-        self._newest_ns, self._newest_joints_ns = int(newest[-1]), int(leading[-1])
-
     def due(self, seconds: float) -> int:
         """Return the stamp up to which messages are final if they span some time, otherwise 0."""
         leading = [self._stream(part) for part in self._joints.parts if part.name in self._leading]
@@ -238,13 +231,11 @@ class ArraySamples:
         self._done_ns = max([self._done_ns, *triggers[-1:].tolist()])
         self._last_ns = max([self._last_ns, *instants[-1:].tolist()])
         return Log(
-            samples,
-            min(self._origins, default=(0, self._first_ns))[1],
+            samples, min(self._origins, default=(0, self._first_ns))[1],
             AssemblerStatistics(self._n_samples, 0, self._joints.ignored, joints, fts, imus),
-            self._touches(clock, is_last=until_ns == np.inf),
-            StreamRates(rates, *sensors),
+            self._touches(clock, is_last=until_ns == np.inf), StreamRates(rates, *sensors),
             late={name: late / n for name, (late, n) in self._late.items() if late},
-        )
+        )  # fmt: skip
 
     def _triggers(
         self, leading: Sequence[tuple[JointPart, BatchStream]]
@@ -258,13 +249,19 @@ class ArraySamples:
         stamps, owners = stamps[rows], owners[rows]
         taken = np.flatnonzero(stamps > self._done_ns)
         if len(leading) > 1:
-            firsts = [part.first_row for part, _ in leading]
-            taken = taken[self._leads(stamps[taken], owners[taken], firsts)]
-        return (
-            stamps[taken],
-            owners[taken],
-            {part.name: np.cumsum(owners == k)[taken] - 1 for k, (part, _) in enumerate(leading)},
-        )
+            # Those with the lead joint, as `SampleAssembler.push_joints`.
+            max_age_ns = round(1e9 * self._settings.joint_states.max_age)
+            last, holds = self._done_ns, list[int]()
+            for row in taken.tolist():
+                stamp, first = int(stamps[row]), leading[owners[row]][0].first_row
+                if first <= self._lead or stamp - last > max_age_ns:
+                    self._lead = first
+                    if stamp > last:
+                        last = stamp
+                        holds.append(row)
+            taken = np.array(holds, dtype=np.intp)
+        fed = {part.name: np.cumsum(owners == k)[taken] - 1 for k, (part, _) in enumerate(leading)}
+        return stamps[taken], owners[taken], fed
 
     def _clock(
         self, triggers: Stamps, leading: Sequence[tuple[JointPart, BatchStream]], owners: Indices
@@ -283,19 +280,6 @@ class ArraySamples:
                 samples.append(row)
                 instants.append(last)
         return Clock(triggers, np.array(samples, dtype=np.intp), np.array(instants, np.int64))
-
-    def _leads(self, stamps: Stamps, owners: Indices, firsts: Sequence[int]) -> Indices:
-        """Return the messages that hold the lead joint, as `SampleAssembler.push_joints`."""
-        max_age_ns = round(1e9 * self._settings.joint_states.max_age)
-        lead, last, taken = self._lead, self._done_ns, []
-        for k, (stamp, owner) in enumerate(zip(stamps.tolist(), owners.tolist(), strict=True)):
-            if firsts[owner] <= lead or stamp - last > max_age_ns:
-                lead = firsts[owner]
-                if stamp > last:
-                    last = stamp
-                    taken.append(k)
-        self._lead = lead
-        return np.array(taken, dtype=np.intp)
 
     def _at_joints(
         self, parts: Sequence[tuple[JointPart, BatchStream]]

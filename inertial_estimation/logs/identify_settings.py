@@ -273,17 +273,13 @@ class IdentifySettings:
             self.log.require_torques([name for name in efforts if name not in gains])
         terms = chosen(rows.friction, 'term', 'rows.friction', [one.value for one in OF_A_JOINT])
         return EquationChoice(
-            wrenches=rows.wrenches,
-            ground_known=ground_known,
-            efforts=efforts,
-            friction=tuple(map(Term, terms)),
-            sign_width=rows.sign_width,
+            wrenches=rows.wrenches, ground_known=ground_known, efforts=efforts,
+            friction=tuple(map(Term, terms)), sign_width=rows.sign_width,
             dead_zones={name: zones[name] for name in zones if name not in lock},
             couplings=tuple(one for one in rows.couplings if not set(one) & set(lock)),
-            gains=gains,
-            offsets=chosen(rows.offsets, 'FT sensor', 'rows.offsets', sensors),
+            gains=gains, offsets=chosen(rows.offsets, 'FT sensor', 'rows.offsets', sensors),
             payloads=self.payloads,
-        )
+        )  # fmt: skip
 
     def require_logs(self, logs: Sequence[LogSlice]) -> None:
         """Raise for payloads that are in none of the logs."""
@@ -330,5 +326,5 @@ def submodel_bounds(bounds: BoundSettings, blocks: Iterable[Block]) -> dict[str,
             ellipsoids=stacked(own.links, bounds.ellipsoids, np.full((4, 4), np.nan)),
             total_mass=bounds.total_mass.get(block.submodel.name),
             extras=stacked([*named], named, FREE[:, 0]) if bounded else None,
-        )
+        )  # fmt: skip
     return found

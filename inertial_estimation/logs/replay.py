@@ -163,7 +163,12 @@ class _Job(NamedTuple):
                 if len(few) == MAX_PIECES * stride:
                     stride *= 2
                     few = [one.take(np.arange(0, len(one.times), 2)) for one in few]
-                even += _even(found.recording, summary.start_ns)
+                # What the search for faults looks at.
+                times = part.samples.stamp_ns - summary.start_ns
+                if times[0] <= 1e9 * FAULT_SECONDS:
+                    after = np.unique(times // round(1e9 * PERIOD), return_index=True)[1]
+                    beside = [*np.maximum(after - 1, 0), *after, len(times) - 1]
+                    even.append(part.take(np.unique(beside)))
             if not (few and reads):
                 start, stop = self.time_range.start, self.time_range.stop
                 raise LogError(
@@ -224,15 +229,6 @@ def _in_hindsight(pieces: Iterable[Log]) -> Iterator[Log]:
         held = log
     if held is not None:
         yield held
-
-
-def _even(log: Log, start_ns: int) -> list[Log]:
-    """Return the samples of a piece that the search for faults looks at."""
-    times = log.samples.stamp_ns - start_ns
-    if times[0] > 1e9 * FAULT_SECONDS:
-        return []
-    after = np.unique(times // round(1e9 * PERIOD), return_index=True)[1]
-    return [log.take(np.unique([*np.maximum(after - 1, 0), *after, len(times) - 1]))]
 
 
 def estimate_log(

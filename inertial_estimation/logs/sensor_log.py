@@ -139,14 +139,10 @@ def pair_on_robot(robot: Robot, settings: EstimatorSettings, ft: str, imu: str) 
         )
     of_ft, of_imu = settings.ft_of(ft), settings.imu_of(imu)
     return SensorPair(
-        of_ft.topic,
-        of_imu.topic,
-        inverse_pose(sensor.child_H_sensor) @ source.L_H_S,
-        sensor.direction,
-        of_imu.time_offset - of_ft.time_offset,
-        accepted_frame_ids(settings, robot, sensor),
-        accepted_frame_ids(settings, robot, source),
-    )
+        of_ft.topic, of_imu.topic, inverse_pose(sensor.child_H_sensor) @ source.L_H_S,
+        sensor.direction, of_imu.time_offset - of_ft.time_offset,
+        accepted_frame_ids(settings, robot, sensor), accepted_frame_ids(settings, robot, source),
+    )  # fmt: skip
 
 
 def read_tool_log(
@@ -172,11 +168,8 @@ def read_tool_log(
         found += [times[kept], stream.values[kept]]
     ft_times, wrenches, imu_times, values = found
     motion = ToolMotion(
-        ft_times,
-        wrenches @ calibration.matrix.T,
-        imu_times + pair.imu_time_offset,
+        ft_times, wrenches @ calibration.matrix.T, imu_times + pair.imu_time_offset,
         values[:, :3] - np.asarray(imu_offset),
-        None if np.isnan(values[:, 3:]).all() else values[:, 3:],
-        pair.sensor_H_imu,
-    )
+        None if np.isnan(values[:, 3:]).all() else values[:, 3:], pair.sensor_H_imu,
+    )  # fmt: skip
     return ToolLog(motion, origin)

@@ -13,7 +13,7 @@ import numpy as np
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.fault_hypotheses import Fault
 from inertial_estimation.findings import Finding, few, finding, limit_of
 from inertial_estimation.logs.results import Replay
@@ -168,21 +168,17 @@ class Summary:
             quality = getattr(clean, flags)
             good = part.judged[:, None] & (quality & UNFIT == 0)
             if kind == 'residuals':
-                used = self._without_contact(clean)
+                # No contact with six unknowns; a merged submodel may have that of the other one.
+                merged = (clean.submodel_quality & np.uint8(Quality.MERGED)) != 0
+                used = np.ones(merged.shape, dtype=bool)
+                for c, contact in enumerate(clean.contacts):
+                    if contact.kind == 'wrench':
+                        s = self._robot.submodel_of(contact.frame)
+                        used[:, s] &= (clean.contact_quality[:, c] & GONE) != 0
+                        used[:, s] &= ~merged[:, s]
                 self._free |= used.any(axis=0)
                 good &= used
             yield kind, names[kind], good
-
-    def _without_contact(self, estimate: WrenchEstimate) -> Mask:
-        """Return the samples at which no contact of a submodel has six unknowns."""
-        merged = (estimate.submodel_quality & np.uint8(Quality.MERGED)) != 0
-        used: Mask = np.ones(merged.shape, dtype=bool)
-        for c, contact in enumerate(estimate.contacts):
-            if contact.kind == 'wrench':
-                # A merged submodel may have the contact of the other one.
-                s = self._robot.submodel_of(contact.frame)
-                used[:, s] &= ((estimate.contact_quality[:, c] & GONE) != 0) & ~merged[:, s]
-        return used
 
     def _compare(self, part: Replay) -> None:
         """Compare torques with those that the robot reports."""
