@@ -149,9 +149,7 @@ def fit_affine(
     n, loads = int(present.sum()), (w + missing)[present]
     spread = float(np.linalg.norm(loads.std(axis=0)))
     if spread <= max(MIN_LOAD_DEVIATIONS * noise / np.sqrt(n), MIN_LOAD):
-        raise LogError(
-            f'the predicted load of {name} spreads by {spread:.2g} N, noise {noise:.2g} N'
-        )
+        raise LogError(f'the load of {name} spreads by {spread:.2g} N, noise {noise:.2g} N')
     if usable is None:
         usable = undisturbed_samples(raw, predicted, times, prior, name)
     used = usable & present

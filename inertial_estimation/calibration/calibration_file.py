@@ -221,10 +221,8 @@ def require_usable(name: str, sensor: SensorCalibration) -> None:
         scaled = scaled / np.linalg.norm(scaled, axis=0)
     condition = float(np.linalg.cond(scaled)) if np.isfinite(scaled).all() else float('inf')
     if not condition <= MAX_CONDITION:
-        raise ConfigError(
-            f"the matrix of '{name}' has a condition number of {condition:.3g} with rows and "
-            f'columns scaled, limit {MAX_CONDITION:g}'
-        )
+        text = f'condition number {condition:.3g} of scaled rows and columns'
+        raise ConfigError(f"the matrix of '{name}' has a {text}, limit {MAX_CONDITION:g}")
 
 
 class ActiveCalibration:
@@ -265,10 +263,8 @@ class ActiveCalibration:
         if robot and robot != self._robot.name:
             raise ConfigError(f"{where} is of robot '{robot}', not of '{self._robot.name}'")
         if not self.start.keys() & given.keys():
-            raise ConfigError(
-                f'{where} is of {", ".join(given) or "no sensor"}; FT sensors in use are '
-                f'{", ".join(self.start) or "none"}'
-            )
+            held, used = (', '.join(names) or 'none' for names in (given, self.start))
+            raise ConfigError(f'{where} holds {held}; FT sensors in use are {used}')
         changed = self.take({name: given.get(name, one) for name, one in self.start.items()})
         self.untared = self.sensors
         return changed

@@ -257,9 +257,7 @@ def in_situ_matrix(
     if len(set(names)) < len(names):
         raise ModelError(f'two data sets have one name: {", ".join(names)}')
     if len(sets) < MIN_DATA_SETS:
-        raise LogError(
-            f'{len(sets)} data sets, {MIN_DATA_SETS} are needed for a matrix [T Lemma 5.2]'
-        )
+        raise LogError(f'{len(sets)} data sets, a matrix needs {MIN_DATA_SETS} [T Lemma 5.2]')
     if not any(one.added.mass for one in sets):
         raise LogError('no data set has an added mass')
     R = rotation_matrix('rotation', np.eye(3) if rotation is None else rotation)
@@ -283,10 +281,9 @@ def in_situ_matrix(
         still = still_channels(np.mean([one.slopes for one in slopes], axis=0), noise**-0.5)
         dead = f'channel {names_of(still)}' if still.any() else 'a channel'
         raise LogError(
-            f'the data sets determine {rank} of {UNKNOWNS} unknowns of matrix and body (the next '
-            f'singular value is {over_noise[rank]:.2g} times the noise, limit '
-            f'{MIN_OVER_NOISE:g}): total masses are equal, total centres on one line, or '
-            f'{dead} is dead'
+            f'the data sets determine {rank} of {UNKNOWNS} unknowns (the next is '
+            f'{over_noise[rank]:.2g} times the noise, limit {MIN_OVER_NOISE:g}): total masses are '
+            f'equal, total centres on one line, or {dead} is dead'
         )
     for _ in range(WEIGHT_ROUNDS):
         fit = equations.solve(np.asarray(np.linalg.inv(fit.matrix @ equations.F)))

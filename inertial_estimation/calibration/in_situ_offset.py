@@ -133,10 +133,8 @@ class InSituOffset:
         """Return a calibration with this offset; temperature [degrees Celsius]."""
         thermal = bool(before.temperature_coefficients.any())
         if thermal and np.isnan(temperature):
-            raise CallError(
-                "the calibration has temperature coefficients: give 'temperature'",
-                about=('temperature',),
-            )
+            text = "the calibration has temperature coefficients: give 'temperature'"
+            raise CallError(text, about=('temperature',))
         spread = deviations_of_wrench(before.matrix, self.slopes.noise)
         texts = [*notes, *(one.text for one in self.findings(before.matrix, ''))]
         return before.after(
@@ -216,19 +214,16 @@ def in_situ_offset(
     gauges = matrix is not None and not np.array_equal(matrix, np.eye(6))
     units = np.linalg.norm(metric, axis=0) if gauges else np.repeat([1.0, 0.0], 3)
     if (dead := stats.constant_channels(r)).any():
-        raise LogError(
-            f'{what}: channel {stats.names_of(dead)} never changes', about=('readings',)
-        )
+        text = f'{what}: channel {stats.names_of(dead)} never changes'
+        raise LogError(text, about=('readings',))
     fits = untouched(r, a)
     left_out[TOUCHED] = n - int(fits.sum())
     kept[kept] = fits
     spreads = gravity_spreads(a[fits])
     if spreads[2] < MIN_GRAVITY_SPREAD:
         values = ', '.join(f'{x:.2%}' for x in spreads)
-        raise LogError(
-            f'{what}: along three directions of the body gravity spreads by {values} of its size, '
-            f'limit {MIN_GRAVITY_SPREAD:.0%}; {others}', about=('bias',),
-        )  # fmt: skip
+        text = f'gravity spreads by {values} of its size, limit {MIN_GRAVITY_SPREAD:.0%}'
+        raise LogError(f'{what}: along three axes {text}; {others}', about=('bias',))
     slopes = fit_slopes(r[fits], a[fits])
     if (still := still_channels(slopes.slopes, units)).any():
         text = f'{what}: channel {stats.names_of(still)} does not follow gravity'
@@ -327,10 +322,8 @@ def rest_samples(
     sizes = np.linalg.norm(accelerations - bias, axis=1)
     gravity = float(np.median(sizes[finite]))
     if abs(gravity - GRAVITY) > MAX_GRAVITY_ERROR * GRAVITY:
-        raise LogError(
-            f"{what}: the accelerometer reads {gravity:.3g} at the median, expected {GRAVITY:.2f} "
-            "m/s^2: state its 'unit'", about=('unit',),
-        )  # fmt: skip
+        text = f'median of the accelerometer {gravity:.3g}, expected {GRAVITY:.2f} m/s^2'
+        raise LogError(f"{what}: {text}: state its 'unit'", about=('unit',))
     moves = np.abs(sizes - gravity) > MAX_REST_ACCELERATION
     moves |= np.linalg.norm(rates, axis=1) > MAX_REST_TURNING
     left_out = {NOT_FINITE: int((~finite).sum()), MOVING: int((finite & moves).sum()), TOUCHED: 0}

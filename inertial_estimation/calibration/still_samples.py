@@ -225,10 +225,8 @@ def compare_poses(
     )
     noise = np.array([stats.deviations_of_means(residuals[at]) for at in held])
     changes = (means - means.mean(axis=0)).reshape(-1, 2, 3)
-    differing, noise = (
-        np.sqrt((values.reshape(-1, 2, 3) ** 2).sum(axis=2).mean(axis=0))
-        for values in (changes, noise)
-    )
+    parts = changes, noise.reshape(-1, 2, 3)
+    differing, noise = (np.sqrt((one**2).sum(axis=2).mean(axis=0)) for one in parts)
     directions = pull / np.linalg.norm(pull, axis=1, keepdims=True)
     turn = float(np.arccos(np.clip(directions @ directions.T, -1.0, 1.0)).max())
     mass = np.nan
@@ -238,12 +236,9 @@ def compare_poses(
     size = float(np.sqrt((predicted[:, :3] ** 2).sum(axis=1).mean()))
     found = [*wrong_scales(name, means, load)]
     if (differing > np.maximum(POSE_DEVIATIONS * noise, MIN_POSE_DIFFERENCE)).any():
-        text = (
-            f'reading minus prediction differs by {differing[0]:.2g} N, {differing[1]:.2g} Nm '
-            f'between {len(held)} poses'
-        )
-        if np.isfinite(mass):
-            text += f', best explained by {mass:+.2f} kg'
+        text = 'reading minus prediction differs by {:.2g} N, {:.2g} Nm'.format(*differing)
+        text += f' between {len(held)} poses'
+        text += f', best explained by {mass:+.2f} kg' if np.isfinite(mass) else ''
         found.append(finding('offset_drift', name, what=text))
     return PoseErrors(means, turn, differing, mass, size), found
 

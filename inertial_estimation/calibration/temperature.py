@@ -115,17 +115,17 @@ def fit_temperature(
     warmth, target = temperatures[used], missing[used]
     low, high = (float(limit) for limit in np.quantile(warmth, [0.05, 0.95]))
     if high - low < MIN_RANGE:
-        raise LogError(
-            f'the temperature of {name} stays between {low:.2f} and {high:.2f} degrees Celsius, '
-            f'limit {MIN_RANGE:g} K'
-        )
-    for what, columns in (('time', times[used, None]), ('load', predicted[used])):
-        if (share := _explained(warmth, columns)) > MAX_EXPLAINED:
-            raise LogError(
-                f'{what} explains {share:.3f} of the variance of the temperature of {name}, limit '
-                f'{MAX_EXPLAINED:g}'
-            )
+        span = f'between {low:.2f} and {high:.2f} degrees Celsius, limit {MIN_RANGE:g} K'
+        raise LogError(f'the temperature of {name} stays {span}')
     mean = float(warmth.mean())
+    for what, columns in (('time', times[used, None]), ('load', predicted[used])):
+        sizes, centred = columns.std(axis=0), warmth - mean
+        moving = sizes > ROUND_OFF * np.maximum(np.abs(columns).max(axis=0), ROUND_OFF)
+        others = ((columns - columns.mean(axis=0)) / np.where(moving, sizes, np.inf))[:, moving]
+        left = centred - others @ np.linalg.lstsq(others, centred, rcond=ROUND_OFF)[0]
+        if (share := 1.0 - (left @ left) / (centred @ centred)) > MAX_EXPLAINED:
+            part = f'{share:.3f} of the variance of the temperature, limit {MAX_EXPLAINED:g}'
+            raise LogError(f'{name}: {what} explains {part}')
     blocks = stats.contiguous_blocks(times[used])
     columns = np.column_stack([warmth - mean, -np.ones(len(warmth))])
     found, covariances = stats.fit_by_blocks(columns, target, blocks)
@@ -136,13 +136,3 @@ def fit_temperature(
         rms=np.sqrt(((columns @ found - target) ** 2).mean(axis=0)), used=used,
         n_disturbed=n_disturbed,
     )  # fmt: skip
-
-
-def _explained(values: Array, by: Array) -> float:
-    """Return the share of the variance of values (n,) that columns (n, k) explain."""
-    centred, others = values - values.mean(), by - by.mean(axis=0)
-    sizes = others.std(axis=0)
-    moving = sizes > ROUND_OFF * np.maximum(np.abs(by).max(axis=0), ROUND_OFF)
-    scaled = others[:, moving] / sizes[moving]
-    left = centred - scaled @ np.linalg.lstsq(scaled, centred, rcond=ROUND_OFF)[0]
-    return float(1.0 - (left @ left) / (centred @ centred))

@@ -219,7 +219,8 @@ def fit_tool(
         delay = problem.best_delay(sizes, used, most)
         at_edge |= abs(delay) == most > 0.0
         x = problem.solve(sizes, used, delay)[0]
-        left, signals = problem.residuals(x, delay)[used], problem.signals(x, delay)[used]
+        left = problem.residuals(x, delay)[used]
+        signals = measured[used] - left - x[n:]
         # Noise alone: an axis whose gain is wrong is not outvoted for that.
         gains = (left * signals).sum(axis=0) / np.maximum((signals**2).sum(axis=0), MIN_SIZE)
         sizes = np.maximum(stats.scales(left - gains * signals), EXACT * loads)
@@ -227,8 +228,11 @@ def fit_tool(
     blocks = np.unique(problem.blocks[used], return_inverse=True)[1]
     kept = problem._replace(times=times[used], measured=measured[used], blocks=blocks)
     # With wrong axes no delay fits, which shows without a delay as well.
-    shown = (at_once, 0.0) if at_edge else (x, delay)
-    misalignment = kept.misalignment(*shown)
+    shown, at = (at_once, 0.0) if at_edge else (x, delay)
+    Y = kept.regressor(at)[:, :3]
+    explained, wanted = Y[..., 0] * shown[0], kept.measured[:, :3] - Y[..., 1:] @ shown[1:]
+    a, f = explained - explained.mean(axis=0), wanted - wanted.mean(axis=0)
+    misalignment = float(Rotation.align_vectors(f, a)[0].magnitude())
     if at_edge:
         if at_once[0] > 0.0 and misalignment <= MAX_MISALIGNMENT:
             text = f"the streams fit best with a delay at the limit 'max_delay', {most:.3g} s"
@@ -348,10 +352,6 @@ class _Problem(NamedTuple):
         """Return the residuals of the readings, (n, 6) [N, Nm]."""
         return np.asarray(self.measured - self.regressor(delay) @ x)
 
-    def signals(self, x: Array, delay: float) -> Array:
-        """Return the wrenches of the tool, (n, 6) [N, Nm]."""
-        return np.asarray(self.regressor(delay)[..., :-6] @ x[:-6])
-
     def solve(self, sizes: Array, used: Mask, delay: float) -> tuple[Array, int]:
         """Return the unknowns and the rank; sizes (6,) of residuals, used (n,)."""
         return _solve(self.regressor(delay)[used], self.measured[used], sizes)
@@ -398,7 +398,7 @@ class _Problem(NamedTuple):
         """
         Y, step = self.regressor(delay), DERIVATIVE_STEP
         left = ((self.measured - Y @ x) / sizes).reshape(-1, 1)
-        signals = self.signals(x, delay) / sizes
+        signals = (Y @ x - x[-6:]) / sizes
         if delayed:
             slope = (self.regressor(delay + step) - self.regressor(delay - step)) / (2.0 * step)
             Y = np.concatenate([Y, (slope @ x)[..., None]], axis=2)
@@ -418,11 +418,3 @@ class _Problem(NamedTuple):
             weights = 1.0 / (1.0 + noise / USUAL_GAIN_ERROR**2)
             of_gains += weights @ squares / max(weights.sum(), 1.0) * taken @ taken.T
         return np.asarray(stats.fit_by_blocks(columns, left, draws)[1][0] + of_gains)
-
-    def misalignment(self, x: Array, delay: float) -> float:
-        """Return the angle between the IMU's axes and those that fit forces best [rad]."""
-        Y = self.regressor(delay)[:, :3]
-        explained = Y[..., 0] * x[0]
-        wanted = self.measured[:, :3] - Y[..., 1:] @ x[1:]
-        a, f = explained - explained.mean(axis=0), wanted - wanted.mean(axis=0)
-        return float(Rotation.align_vectors(f, a)[0].magnitude())

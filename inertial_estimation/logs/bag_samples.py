@@ -45,10 +45,8 @@ def read_bag(
     needs = build_calibration(settings, robot).needs_temperature
     for sensor, needed in zip(robot.ft_sensors, needs, strict=True):
         if needed and not settings.ft_of(sensor.name).temperature_topic:
-            raise ConfigError(
-                f"'ft.{sensor.name}.temperature_topic' is empty, but its calibration has "
-                'temperature coefficients'
-            )
+            text = 'is empty, but the calibration has temperature coefficients'
+            raise ConfigError(f"'ft.{sensor.name}.temperature_topic' {text}")
     with BagReader(path) as reader:
         bag = Bag(reader, robot, settings, needs, progress)
         has_begun = False
@@ -180,9 +178,6 @@ class LogAssembler(SampleAssembler):
     def log(self) -> Log:
         """Return the log."""
         return Log(
-            SampleBatch.stack(self.samples),
-            self._origin_ns or self.samples[0].stamp_ns,
-            self.statistics(),
-            Touches.of(self._present, self.contacts),
-            self.rates(),
-        )
+            SampleBatch.stack(self.samples), self._origin_ns or self.samples[0].stamp_ns,
+            self.statistics(), Touches.of(self._present, self.contacts), self.rates(),
+        )  # fmt: skip

@@ -38,9 +38,8 @@ class TimeRange:
     def __post_init__(self) -> None:
         """Check the order."""
         if not self.start < self.stop:
-            raise CallError(
-                f'time range {self.start:g} s to {self.stop:g} s, expected two numbers in order'
-            )
+            text = f'time range {self.start:g} s to {self.stop:g} s'
+            raise CallError(f'{text}, expected two numbers in order')
 
     def mask(self, times: Array) -> Mask:
         """Return a mask of the times (n,) that are inside."""
@@ -80,9 +79,7 @@ class LogSlice:
         if not mark or Path(text).exists() or not (colon or Path(path).exists()):
             return cls(Path(text))
         if not (colon and 0.0 <= numbers[0] < numbers[1]):
-            raise CallError(
-                f"'{text}' names no part of a log, expected LOG@FROM:TO, FROM before TO"
-            )
+            raise CallError(f"'{text}' is no part of a log, expected LOG@FROM:TO, FROM before TO")
         return cls(Path(path), *numbers)
 
     def rows(self, stamps: NDArray[np.int64]) -> Indices:
@@ -203,10 +200,8 @@ class Log:
             return self
         rows = np.flatnonzero(inside)
         if not len(rows):
-            raise LogError(
-                f'no sample lies between {range_.start} s and {range_.stop} s: '
-                f'the log spans {times[0]:.2f} s to {times[-1]:.2f} s'
-            )
+            spans = f'the log spans {times[0]:.2f} s to {times[-1]:.2f} s'
+            raise LogError(f'no sample lies in {range_.start} s to {range_.stop} s: {spans}')
         return self.take(rows)
 
     def thinned(self, most: int) -> Log:

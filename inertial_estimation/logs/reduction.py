@@ -100,10 +100,9 @@ class LogReader:
         log = self._read_whole(part)
         joints = self._whole.joint_names
         for name, values in zip(joints, log.samples.positions.T, strict=True):
-            if name not in self.robot.joint_names and checks.span(values) > 2 * MAX_LOCKED_MOTION:
-                raise LogError(
-                    f"{part}: locked joint '{name}' moves by {checks.span(values):.3g} rad or m"
-                )
+            size = checks.span(values)
+            if name not in self.robot.joint_names and size > 2 * MAX_LOCKED_MOTION:
+                raise LogError(f"{part}: locked joint '{name}' moves by {size:.3g} rad or m")
         kept = [joints.index(name) for name in self.robot.joint_names]
         columns = {
             name: values[:, kept]

@@ -171,11 +171,9 @@ class _Job(NamedTuple):
                     even.append(part.take(np.unique(beside)))
             if not (few and reads):
                 start, stop = self.time_range.start, self.time_range.stop
-                raise LogError(
-                    'no reading of any FT sensor' if few else
-                    f'no sample lies between {start} s and {stop} s: '
-                    f'the log spans {min(span):.2f} s to {max(span):.2f} s'
-                )  # fmt: skip
+                spans = f'the log spans {min(span):.2f} s to {max(span):.2f} s'
+                outside = f'no sample lies in {start} s to {stop} s: {spans}'
+                raise LogError('no reading of any FT sensor' if few else outside)
         self.progress('estimating', 1.0)
         self.progress('checks', 0.0)
         some = Replay.joined(few)

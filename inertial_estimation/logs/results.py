@@ -227,11 +227,10 @@ class ResultBag(AbstractContextManager['ResultBag']):
         """Write the results of a piece."""
         estimate, through, net = replay.estimate, replay.through, replay.net
         layout = Layout(
-            replay.robot,
-            estimate.contacts[: len(replay.settings.contacts)],
+            replay.robot, estimate.contacts[: len(replay.settings.contacts)],
             () if through is None else tuple(zip(through.names, through.frames)),
             () if net is None else net.names,
-        )
+        )  # fmt: skip
         surfaces = layout.surfaces
         fixed = {one.topic: encoders(one, layout) for one in OUTPUTS if not one.names_contacts}
         # Touches come and go, and may take the row of a default contact.

@@ -89,10 +89,8 @@ class Uncertainty:
         stated = tuple(len(rows) for rows in (noise.joints, noise.imus, noise.fts))
         needed = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
         if stated != needed:
-            raise ModelError(
-                f"the noise is for {stated} joints, IMUs and FT sensors, robot '{robot.name}' has "
-                f'{needed}'
-            )
+            what = f'the noise is for {stated} joints, IMUs and FT sensors'
+            raise ModelError(f"{what}, robot '{robot.name}' has {needed}")
         self._estimator = estimator
         self._joints = sensor_noise.covariance_root(noise.joints)
         self._imus = sensor_noise.covariance_root(noise.imus)

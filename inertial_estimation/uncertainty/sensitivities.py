@@ -136,10 +136,8 @@ class Sensitivities:
             pin.computeSubtreeMasses(model, data)
             for k in set(model.parents.tolist()) - {0}:
                 if data.mass[k] < 0.0:
-                    raise ModelError(
-                        f"the links beyond '{model.names[k]}' of the forest weigh "
-                        f'{data.mass[k]:.3g} kg: standard deviations need positive sums'
-                    )
+                    text = f"the links beyond '{model.names[k]}' weigh {data.mass[k]:.3g} kg"
+                    raise ModelError(f'{text}: standard deviations need positive sums')
             self._checked = dynamics.parameters
         terms, placed = self._place(dynamics, readings)
         dterms = placed.turned(terms) * self._moved_terms
