@@ -37,12 +37,8 @@ OFFSETS_FROM_MODEL = 'offsets from the model'
 NO_TEMPERATURE = float('nan')
 MAX_CONDITION = 1e3
 """Of a matrix with rows, then columns, scaled to one length: those of 32 real sensors have 2."""
-_NUMBERS = {
-    'matrix': (6, 6),
-    'offset': (6,),
-    'temperature_coefficients': (6,),
-    'reference_temperature': (),
-}
+_NUMBERS = {'matrix': (6, 6), 'offset': (6,), 'temperature_coefficients': (6,),
+            'reference_temperature': ()}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -167,11 +163,7 @@ def others_in(path: Path, robot: str) -> dict[str, SensorCalibration]:
 
 
 def write(
-    path: Path,
-    robot: str,
-    sensors: Mapping[str, SensorCalibration],
-    *,
-    keeps: Sequence[str] = (),
+    path: Path, robot: str, sensors: Mapping[str, SensorCalibration], *, keeps: Sequence[str] = ()
 ) -> None:
     """Write calibrations; those of other sensors in the file stay, as must entries of `keeps`."""
     import yaml

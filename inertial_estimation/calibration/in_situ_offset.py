@@ -290,11 +290,7 @@ def accelerometer_bias(accelerations: Array) -> tuple[Array, Array]:
 
 
 def rest_samples(
-    raw: Array,
-    accelerations: Array,
-    turning: Array | None,
-    bias: Array | None,
-    what: str,
+    raw: Array, accelerations: Array, turning: Array | None, bias: Array | None, what: str
 ) -> tuple[Mask, dict[str, int], float, Array, Array]:
     """
     Return samples at rest (n,), others by reason, the size of gravity, the bias, its deviations.

@@ -75,8 +75,7 @@ def support_loads(
     )
     # Wrenches about the root link's origin by unit wrenches of the supports.
     units = np.concatenate(
-        [wrench_transform(poses[k] @ k_H_F) * SCALE for k, k_H_F in places],
-        axis=2,
+        [wrench_transform(poses[k] @ k_H_F) * SCALE for k, k_H_F in places], axis=2
     )
     inverse = np.linalg.pinv(units)
     smallest = apply(inverse, net.sum(axis=1))

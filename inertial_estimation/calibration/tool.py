@@ -104,10 +104,9 @@ class ToolFit(NamedTuple):
 
     def findings(self, subject: str) -> Iterator[Finding]:
         """Yield the errors of a log that contradicts the rigid body."""
-        yield from stats.contradictions(
-            subject, 'free motion of a tool', self.rms, self.rms_offset_only, self.noise,
-            float((~self.used).mean()),
-        )  # fmt: skip
+        what, left_out = 'free motion of a tool', float((~self.used).mean())
+        sizes = self.rms, self.rms_offset_only, self.noise
+        yield from stats.contradictions(subject, what, *sizes, left_out)
         if self.mass <= 0.0:
             what = f'mass {self.mass:.3g} kg: wrong direction of the readings, or IMU axes'
             yield finding('inertia', subject, level=Level.ERROR, what=what)
@@ -179,9 +178,8 @@ def fit_tool(
         values = np.hstack([values, motion.angular_velocities])
     elif inertia:
         raise ModelError("'inertia' needs angular velocities", about=('inertia',))
-    ft_times, readings = _clean(
-        'the FT readings', motion.ft_times, stacked('readings', motion.readings, 6)
-    )
+    readings = stacked('readings', motion.readings, 6)
+    ft_times, readings = _clean('the FT readings', motion.ft_times, readings)
     imu_times, values = _clean('the readings of the IMU', motion.imu_times, values)
     n = N_BODY if inertia else N_POINT
     columns = _regressor_columns(imu_times, values, motion.sensor_H_imu, -direction, n)
@@ -390,12 +388,8 @@ class _Problem(NamedTuple):
         return float(minimize_scalar(cost, bounds=bounds, method='bounded', options=options).x)
 
     def covariance(self, sizes: Array, x: Array, delay: float, delayed: bool) -> Array:
-        """
-        Return the covariance of the unknowns and, last, of the delay if it is unknown.
-
-        Each axis has an error of its gain as well, whose size is that of the residuals that such
-        errors explain beyond the noise of the blocks, for the forces and for the moments.
-        """
+        """Return the covariance of the unknowns and, last, of the delay if it is unknown."""
+        # Each axis has an error of its gain as well, of the size that residuals beyond noise show.
         Y, step = self.regressor(delay), DERIVATIVE_STEP
         left = ((self.measured - Y @ x) / sizes).reshape(-1, 1)
         signals = (Y @ x - x[-6:]) / sizes

@@ -279,11 +279,7 @@ class Stream(NamedTuple):
         return self._replace(values=values)
 
     def at(self, instants: Stamps, max_age: float) -> Array:
-        """
-        Interpolate between the messages before and after each instant; NaN: one is too far away.
-
-        instants (k,) [ns]; max_age [s]; returns (k, m).
-        """
+        """Interpolate at instants (k,) [ns], (k, m); NaN: no message within max_age [s] of it."""
         stamps, values = self.stamps_ns, self.values
         after = np.minimum(np.searchsorted(stamps, instants), len(stamps) - 1)
         before = np.where(stamps[after] == instants, after, np.maximum(after - 1, 0))

@@ -259,8 +259,8 @@ def _link_points(
     """
     Return the points where each link may have its mass, and geometry that could not be used.
 
-    Each link has the collision geometry of the URDF, else the visual one, else its box of the
-    settings, else the cuboid of even density with the inertia of its prior [A section V; M 25].
+    Collision geometry, else visual, else the box of the settings, else the even cuboid with the
+    inertia of the prior [A section V; M 25].
     """
     if method != METHOD:
         return {}, [] if settings is None else [f"{method} does not use 'shapes': choose {METHOD}"]

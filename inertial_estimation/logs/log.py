@@ -135,39 +135,24 @@ class Touches:
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """
-    Samples of a robot.
-
-    Attributes
-    ----------
-    samples : SampleBatch
-        In the order of their stamps.
-    origin_ns : int
-        Stamp that times are counted from: that of the first FT message [ns].
-    statistics : AssemblerStatistics, optional
-        Of the streams; None for tables of numbers.
-    touches : Touches, optional
-        Contacts of the contacts topic at each sample.
-    problems : mapping of str to mapping of str to int
-        Messages with problems, by source and problem.
-    late : mapping of str to float
-        Share of the messages of a source that were recorded after the joint state of their stamp.
-    external : mapping of str to ndarray, shape (n, 6)
-        Known wrenches of the environment by frame, about its origin in its axes [N, Nm]; NaN:
-        unknown.
-    rates : StreamRates, optional
-        Mean rates of the streams.
-
-    """
+    """Samples of a robot."""
 
     samples: SampleBatch
+    """In the order of their stamps."""
     origin_ns: int
+    """Stamp that times are counted from: that of the first FT message [ns]."""
     statistics: AssemblerStatistics | None = None
+    """Of the streams; None for tables of numbers."""
     touches: Touches | None = None
+    """Contacts of the contacts topic at each sample."""
     rates: StreamRates | None = None
+    """Mean rates of the streams."""
     problems: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Messages with problems, by source and problem."""
     late: Mapping[str, float] = field(default_factory=dict)
+    """Share of the messages of a source that came after the joint state of their stamp."""
     external: Mapping[str, Array] = field(default_factory=dict)
+    """Known wrenches by frame, about its origin in its axes, NaN: unknown, (n, 6) [N, Nm]."""
 
     @property
     def times(self) -> Array:

@@ -178,7 +178,7 @@ class _Job(NamedTuple):
         self.progress('checks', 0.0)
         some = Replay.joined(few)
         record = summary.record(some) | {
-            'faults': fault_records(replace(some, recording=Log.joined(even))),
+            'faults': fault_records(replace(some, recording=Log.joined(even)))
         }
         self.progress('checks', 1.0)
         result = replace(found if self.whole else some, summary=record)
@@ -186,11 +186,7 @@ class _Job(NamedTuple):
         return replace(result, findings=findings)
 
     def _estimated(
-        self,
-        log: Log,
-        estimator: WrenchEstimator,
-        offsets: Offsets,
-        checks: ReadingChecks,
+        self, log: Log, estimator: WrenchEstimator, offsets: Offsets, checks: ReadingChecks
     ) -> Replay:
         """Return the estimates of a piece."""
         failing, numbers = checks.follow(log.samples)

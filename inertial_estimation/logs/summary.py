@@ -313,11 +313,7 @@ class Summary:
 def _streams(
     streams: Mapping[str, StreamStatistics], origin_ns: int, times: Sequence[float]
 ) -> Iterator[Record]:
-    """
-    Yield counts and rate of each stream, and when it was frozen at the times of the samples.
-
-    Times are in seconds after the first FT message.
-    """
+    """Yield counts and rate of each stream, and when it was frozen, after the first FT message."""
     for name, s in streams.items():
         frozen = [
             np.clip((np.array([one.first_ns, one.last_ns]) - origin_ns) / 1e9, times[0], times[-1])

@@ -92,9 +92,8 @@ class LinkMotionNoise:
         """
         Return the changes of the motions of links by one standard deviation of each source.
 
-        First of three sources for each joint in `joints`, then of those of the IMUs in threes:
-        (n_joints + n, 3, 3 n_serving, 3), axes of the links; angular velocity, proper and angular
-        acceleration. serving (n_serving,): IMUs of the links; joint_roots (n_joints, 3, 3).
+        Of three sources for each joint in `joints`, then those of the IMUs in threes, in axes of
+        links, (n_joints + n, 3, 3 n_serving, 3); serving: IMUs; joint_roots (n_joints, 3, 3).
         """
         plan, m = self._plan, len(self.joints)
         joints: Array = np.zeros((m, 3, m, 3))
