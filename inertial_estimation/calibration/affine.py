@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+import inertial_estimation.calibration.residual_statistics as stats
 from inertial_estimation.arrays import Array, Indices, Mask
-from inertial_estimation.calibration import residual_statistics as stats
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.findings import Finding, finding, limit_of
 from inertial_estimation.model.ft_calibration import MATRIX_DEVIATION

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import inertial_estimation.calibration.residual_statistics as stats
 from inertial_estimation.arrays import Array, Mask
-from inertial_estimation.calibration import residual_statistics as stats
 from inertial_estimation.calibration.calibration_file import (
     NO_TEMPERATURE,
     Provenance,

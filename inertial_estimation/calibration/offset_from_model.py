@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+import inertial_estimation.calibration.residual_statistics as stats
 from inertial_estimation.arrays import Array, Mask
-from inertial_estimation.calibration import residual_statistics as stats
 from inertial_estimation.calibration.calibration_file import (
     OFFSETS_FROM_MODEL,
     Provenance,

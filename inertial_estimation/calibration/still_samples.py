@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+import inertial_estimation.calibration.residual_statistics as stats
 from inertial_estimation.arrays import Array, Indices, Mask, Stamps
-from inertial_estimation.calibration import residual_statistics as stats
 from inertial_estimation.calibration.support_loads import SupportLoads
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.momentum_check import PERIOD_NS, WINDOW_NS, MomentumCheck

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+import inertial_estimation.calibration.residual_statistics as stats
 from inertial_estimation.arrays import Array, Mask
-from inertial_estimation.calibration import residual_statistics as stats
 from inertial_estimation.errors import LogError
 from inertial_estimation.findings import Finding
 

@@ -18,8 +18,8 @@ from scipy.ndimage import gaussian_filter1d
 from scipy.optimize import minimize_scalar
 from scipy.spatial.transform import Rotation
 
+import inertial_estimation.calibration.residual_statistics as stats
 from inertial_estimation.arrays import Array, Indices, Mask
-from inertial_estimation.calibration import residual_statistics as stats
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.findings import Finding, Level, finding

@@ -127,7 +127,7 @@ def without_leaps(robot: Robot, samples: SampleBatch) -> tuple[SampleBatch, list
 
 
 def leaps_alone(readings: Array, limit: float) -> Mask:
-    """Return which readings (n, n_fts, 6) leap out and back, (n, n_fts)."""
+    """Return a mask (n, n_fts) of readings (n, n_fts, 6) that leap out and back."""
     changes = np.abs(np.diff(readings, axis=0))
     leaps = np.nan_to_num(changes).max(axis=2, initial=0.0) > limit
     alone = np.zeros(readings.shape[:2], dtype=bool)

@@ -87,7 +87,7 @@ class Replay:
     summary: Mapping[str, Any] = field(default_factory=dict)
     """Figures of streams, offsets, wrenches and torques, as written by ``--json``."""
     findings: tuple[Finding, ...] = ()
-    """What is not as it should be."""
+    """Faults and doubts."""
 
     @property
     def robot(self) -> Robot:

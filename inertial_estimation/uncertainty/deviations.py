@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+import inertial_estimation.uncertainty.sensor_noise as sensor_noise
 from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ModelError
@@ -28,7 +29,6 @@ from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.sample import Sample, SensorState
 from inertial_estimation.signals.stream_statistics import StreamRates
-from inertial_estimation.uncertainty import sensor_noise
 from inertial_estimation.uncertainty.motion_noise import LinkMotionNoise, ParameterNoise
 from inertial_estimation.uncertainty.sensitivities import Sensitivities
 
