@@ -23,7 +23,10 @@ def findings() -> str:
 
     lines = [
         f'# Findings\n\n{NOTE}A finding states a subject, a figure and its limit. Nodes publish '
-        'findings on `/diagnostics`,\ncommands print them and write them with `--json`.\n',
+        'findings on `/diagnostics`,\ncommands print them and write them with `--json`. Of those '
+        'that differ in figures and subject\nonly, commands print the one of the largest share. '
+        'The level is the usual one; a check may raise\nor lower it: an error is a log that '
+        '`identify` refuses, or from which no calibration is written.\n',
         '| code | level | text | limit | reason |', '|---|---|---|---|---|',
     ]  # fmt: skip
     for name, code in CODES.items():

@@ -90,8 +90,8 @@ CODES: dict[str, Code] = {
     ),
     'constant': Code(
         _W, '{what} is {value:.4g} in all {count} samples', 5.0, 'samples',
-        'an FT channel that is not connected; live: an axis of a sensor whose '
-        'others move',
+        'an FT channel or encoder that is not connected; live: an axis of a sensor whose others '
+        'move',
     ),
     'clock': Code(
         _W, '{what}', None, 's', 'stamps go back, lie far apart, or have a unit that is not theirs'
@@ -224,13 +224,14 @@ def limit_of(code: str) -> float:
 
 
 def alike(findings: Iterable[Finding]) -> Iterator[tuple[Finding, list[str]]]:
-    """Yield the first of findings that differ in numbers and subject only, with other subjects."""
+    """Yield, of findings that differ in numbers and subject, the largest and other subjects."""
     groups: dict[tuple[Level, str, str], list[Finding]] = {}
     for one in findings:
         key = one.level, one.code, NUMBER.sub('', one.text)
         groups.setdefault(key, []).append(one)
-    for first, *others in groups.values():
-        subjects = dict.fromkeys(one.subject for one in others)
+    for group in groups.values():
+        first = max(group, key=lambda one: one.values.get('share', 0.0))
+        subjects = dict.fromkeys(one.subject for one in group)
         subjects.pop(first.subject, None)
         yield first, [*subjects]
 

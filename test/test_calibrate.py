@@ -172,8 +172,10 @@ def test_assumed_support_beside_another_contact_writes_nothing(tmp_path, rng):
     save(tmp_path, 'level', messages, biped_urdf(), **fixed)
     more = '--support', 'l_sole', '--out', tmp_path / 'level.yaml', '--json', figures
     assert call('offsets', tmp_path / 'level', *more) == 1 and not more[3].exists()
-    (error,) = json.loads(figures.read_text())['findings']
+    *others, error = json.loads(figures.read_text())['findings']
     assert (error['code'], error['subject']) == ('second_support', 'r_sole')
+    # One pose shows no wrong sign.
+    assert {(one['code'], one['level']) for one in others} == {('unexcited', 'info')}
 
 
 RATE, SECONDS = 100, 60.0

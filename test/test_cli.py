@@ -22,6 +22,7 @@ from inertial_estimation.cli.files import check_outputs
 from inertial_estimation.cli.robot_check import check_urdf
 from inertial_estimation.errors import CallError
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.findings import alike, finding
 
 MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main())'
 VERBS = sorted({*COMMANDS, *(f'calibrate {way}' for way in METHODS)} - {'calibrate'})
@@ -55,6 +56,14 @@ def test_wrong_call_has_exit_code_2(urdf, capsys):
         assert main(['excite', '--robot', urdf, *wrong]) == 2
     assert main(['demo', '--duration', '-1']) == 2
     assert 'head' in capsys.readouterr().err
+
+
+def test_merged_findings_show_the_largest():
+    some = [
+        finding('missing', name, what='x', share=share)
+        for name, share in zip('abc', (0.1, 0.3, 0.2))
+    ]
+    assert [(one.subject, others) for one, others in alike(some)] == [('b', ['a', 'c'])]
 
 
 def test_help_imports_nothing_heavy():

@@ -18,6 +18,7 @@ from bench.arms import CONFIGS
 from inertial_estimation import IdentifySettings, identify, open_log
 from inertial_estimation.calibration.calibration_file import SensorCalibration, write
 from inertial_estimation.cli import main
+from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.model.configured_robot import build_robot
@@ -117,6 +118,9 @@ def test_locked_joints_join_their_links(files, capsys, rng):
     log = dict(np.load(folder / 'one.npz'))
     log['q'][:, 2] = 0.1
     np.savez(folder / 'one.npz', **log)
+    # Settings of a joint do not keep it from being locked.
+    zone = SETTINGS.replace('rows: {', 'rows: {dead_zone: {lift: 0.01}, ')
+    (folder / 'logs.yaml').write_text(zone)
     assert run(folder, folder / 'one.npz', '--lock', 'lift') == 0
     assert set(report(folder)['submodels'][0]['margins']) == {'base', 'upper', 'lower'}
     assert "'lift'" in refused(folder, capsys, folder / 'two.npz', '--lock', 'lift')
@@ -281,6 +285,8 @@ def test_offsets_add_to_the_calibration_of_the_node(files):
         for given, log in ((robot, open_log(bag, robot, settings.node)), (urdf, bag))
     )
     np.testing.assert_array_equal(one, other)
+    with pytest.raises(ConfigError):
+        identify(urdf, bag, {})
 
 
 def test_assumed_joints_cost_equations_unless_locked(files, capsys):

@@ -24,6 +24,7 @@ from rosbags.rosbag2 import CompressionMode
 from inertial_estimation.calibration.calibration_file import SensorCalibration, write
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.cli import main
+from inertial_estimation.cli.calibrate_log import in_hindsight
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.schema import read
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
@@ -59,7 +60,7 @@ def files(tmp_path):
     return bag, tmp_path / 'log.npz', robot, settings
 
 
-def test_table_gives_the_samples_of_a_bag(files, tmp_path):
+def test_table_gives_the_samples_of_a_bag(files, tmp_path, capsys):
     bag, table, robot, settings = files
     layout = read(Layout, layout_of(robot), 'log')
     one = open_log(bag, robot, settings)
@@ -82,7 +83,22 @@ def test_table_gives_the_samples_of_a_bag(files, tmp_path):
         (tmp_path / name).write_text(text)
         call += [f'--{name}', tmp_path / name]
     assert main(list(map(str, call))) == 0
-    assert json.loads((tmp_path / 'out.json').read_text())['n_samples'] == 60
+    figures = (tmp_path / 'out.json').read_text()
+    assert json.loads(figures)['n_samples'] == 60
+    # Figures do not depend on what else is written.
+    capsys.readouterr()
+    assert main([*map(str, call), '--out', str(tmp_path / 'results'), '--full']) == 0
+    assert (tmp_path / 'out.json').read_text() == figures
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
+def test_reading_that_leaps_does_not_spoil_its_smoothed_neighbours(files, tmp_path):
+    _, _, robot, settings = files
+    columns = humanoid_columns(robot)
+    columns['leg_sensor'][30] += 5000.0
+    bag = write_bag(tmp_path / 'leaping', humanoid_messages(robot, columns=columns))
+    readings = open_log(bag, robot, in_hindsight(settings)).samples.ft_readings
+    assert np.isfinite(readings).any() and np.nanmax(np.abs(readings)) < 50.0
 
 
 # ---- Messages of bags ---------------------------------------------------------------------------
@@ -111,8 +127,9 @@ def test_messages_come_in_the_order_of_their_recording(tmp_path, storage, as_fil
     assert [m.topic for m in only] == ['/ft/leg'] * 200
     # A part of a file.
     file.write_bytes(file.read_bytes()[:3000])
-    with pytest.raises(LogError), BagReader(path) as bag:
+    with pytest.raises(LogError) as caught, BagReader(path) as bag:
         list(bag.messages(['/ft/leg']))
+    assert str(path) in str(caught.value) and 'Error' not in str(caught.value)
 
 
 @pytest.mark.parametrize('mode', CompressionMode)

@@ -123,6 +123,15 @@ def test_impossible_readings_are_named_and_results_marked(name, rng):
     assert checks.judge(good) and not checks.marked(wrong, step.plan).quality.any()
 
 
+def test_resting_joint_beside_degrees_is_not_frozen(rng):
+    checks = ReadingChecks(biped(imus=IMUS))
+    samples = frozen_joint(fast_samples(biped(imus=IMUS), rng))
+    checks.judge(samples)
+    assert {one.code for one in checks.findings} == {'frozen'}
+    checks.judge(in_degrees(samples))
+    assert {one.code for one in checks.findings} == {'joint_limit'}
+
+
 def test_gravity_at_rest_names_the_one_imu_in_g(rng):
     robot = biped(imus=['root', 'hand'])
     rest = standing(robot, rng.uniform(-1.0, 1.0, 5), {'l_sole': 1.0})

@@ -17,16 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+import inertial_estimation.calibration.residual_statistics as stats
 from inertial_estimation.arrays import Array, Indices, Mask
-from inertial_estimation.calibration.residual_statistics import (
-    N_BLOCKS,
-    SCALE,
-    contiguous_blocks,
-    contradictions,
-    covariances_by_blocks,
-    require_shape,
-    undisturbed,
-)
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.findings import Finding, finding, limit_of
 from inertial_estimation.model.ft_calibration import MATRIX_DEVIATION
@@ -68,17 +60,11 @@ class AffineFit(NamedTuple):
     spreads: Array
     """Root mean square of the readings along each, falling, shape (6,) [N]."""
     shares: Array
-    """
-    Of each direction, 1 where the log determines the matrix, 0 where the prior stays, shape
-    (6,).
-    """
+    """Of each direction, 1: the log determines the matrix, 0: the prior stays, shape (6,)."""
     rms_offset_only: Array
     rms: Array
     rms_held_out: Array
-    """
-    Residuals of the prior with the best offset, of the fit, and of held-out blocks, shape (6,)
-    [N, Nm].
-    """
+    """Residuals of the best offset alone, the fit, and held-out blocks, shape (6,) [N, Nm]."""
     noise: float
     """Of readings, root mean square of the six, moments over 0.1 m [N]."""
     used: Mask
@@ -89,13 +75,13 @@ class AffineFit(NamedTuple):
     def findings(self, subject: str, predicted: Array) -> Iterator[Finding]:
         """Yield findings about the fit, errors first; predicted (n, 6), used samples [N, Nm]."""
         own, limit = self.shares >= OWN_SHARE, limit_of('scale')
-        change = matrix_change(self.correction / np.outer(SCALE, 1.0 / SCALE))
-        load = float(np.linalg.norm(predicted.std(axis=0) / SCALE))
+        change = matrix_change(self.correction / np.outer(stats.SCALE, 1.0 / stats.SCALE))
+        load = float(np.linalg.norm(predicted.std(axis=0) / stats.SCALE))
         factor = float(np.linalg.norm(self.spreads)) / load
         size = np.sqrt((predicted**2).mean(axis=0))
         share = self.n_disturbed / (self.n_disturbed + len(predicted))
-        errors = [*contradictions(
-            subject, 'prediction', self.rms, size, self.noise * SCALE, share
+        errors = [*stats.contradictions(
+            subject, 'prediction', self.rms, size, self.noise * stats.SCALE, share
         )]  # fmt: skip
         if change > limit_of('matrix_change'):
             yield finding('matrix_change', subject, change=change)
@@ -163,37 +149,27 @@ def fit_affine(
     n, loads = int(present.sum()), (w + missing)[present]
     spread = float(np.linalg.norm(loads.std(axis=0)))
     if spread <= max(MIN_LOAD_DEVIATIONS * noise / np.sqrt(n), MIN_LOAD):
-        raise LogError(
-            f'the predicted load of {name} spreads by {spread:.2g} N, noise {noise:.2g} N'
-        )
+        raise LogError(f'the load of {name} spreads by {spread:.2g} N, noise {noise:.2g} N')
     if usable is None:
         usable = undisturbed_samples(raw, predicted, times, prior, name)
     used = usable & present
     w, missing, times = w[used], missing[used], times[used]
-    blocks, ridge = contiguous_blocks(times), Ridge.of(w, missing)
+    blocks, ridge = stats.contiguous_blocks(times), Ridge.of(w, missing)
     weight, held_out = _cross_validate(w, missing, times, blocks, noise)
     D, offset = ridge.solve(weight)
     left, shares = w @ D.T - offset - missing, ridge.shares(weight)
-    scale = np.outer(SCALE, 1.0 / SCALE)
+    scale = np.outer(stats.SCALE, 1.0 / stats.SCALE)
     deviations, offset_deviations = _deviations(w, ridge, D, left, shares, blocks)
     correction = np.eye(6) + D * scale
     return AffineFit(
-        matrix=correction if prior is None else correction @ prior,
-        correction=correction,
-        offset=offset * SCALE,
-        matrix_deviations=deviations * scale,
-        offset_deviations=offset_deviations * SCALE,
-        weight=weight,
-        directions=ridge.directions * SCALE,
-        spreads=ridge.sizes,
-        shares=shares,
-        rms_offset_only=missing.std(axis=0) * SCALE,
-        rms=np.sqrt((left**2).mean(axis=0)) * SCALE,
-        rms_held_out=held_out * SCALE,
-        noise=noise,
-        used=used,
-        n_disturbed=n - len(w),
-    )
+        matrix=correction if prior is None else correction @ prior, correction=correction,
+        offset=offset * stats.SCALE, matrix_deviations=deviations * scale,
+        offset_deviations=offset_deviations * stats.SCALE, weight=weight,
+        directions=ridge.directions * stats.SCALE, spreads=ridge.sizes, shares=shares,
+        rms_offset_only=missing.std(axis=0) * stats.SCALE,
+        rms=np.sqrt((left**2).mean(axis=0)) * stats.SCALE, rms_held_out=held_out * stats.SCALE,
+        noise=noise, used=used, n_disturbed=n - len(w),
+    )  # fmt: skip
 
 
 def undisturbed_samples(
@@ -205,7 +181,9 @@ def undisturbed_samples(
 ) -> Mask:
     """Return the samples (n,) in which nothing acts but the predicted wrench."""
     w, missing, present = _in_newtons(raw, predicted, times, prior, name)
-    present[present] = undisturbed(w[present], missing[present], times[present], START_WEIGHT)
+    present[present] = stats.undisturbed(
+        w[present], missing[present], times[present], START_WEIGHT
+    )
     return present
 
 
@@ -214,16 +192,16 @@ def _in_newtons(
 ) -> tuple[Array, Array, Mask]:
     """Return readings by the prior matrix, what is missing of the prediction, and where known."""
     matrix = np.eye(6) if prior is None else prior
-    require_shape('raw', raw, len(times), 6)
-    require_shape('predicted', predicted, len(times), 6)
-    require_shape('prior', matrix, 6, 6)
+    stats.require_shape('raw', raw, len(times), 6)
+    stats.require_shape('predicted', predicted, len(times), 6)
+    stats.require_shape('prior', matrix, 6, 6)
     if not np.isfinite(matrix).all() or np.linalg.matrix_rank(matrix) < 6:
         raise ModelError(f'the prior matrix of {name} has no inverse')
     present = np.isfinite(raw).all(axis=1) & np.isfinite(predicted).all(axis=1)
     if not present.any():
         raise LogError(f'no sample has both a reading of {name} and a predicted wrench')
-    w = raw @ matrix.T / SCALE
-    return w, predicted / SCALE - w, np.asarray(present)
+    w = raw @ matrix.T / stats.SCALE
+    return w, predicted / stats.SCALE - w, np.asarray(present)
 
 
 class Ridge(NamedTuple):
@@ -267,7 +245,7 @@ def _cross_validate(
     least = (MIN_WEIGHT_DEVIATIONS * noise) ** 2
     weights = (least, *WEIGHTS[least < WEIGHTS].tolist(), np.inf)
     squares = np.zeros((len(weights), 6))
-    for block in range(N_BLOCKS):
+    for block in range(stats.N_BLOCKS):
         inside = blocks == block
         first, last = times[inside][[0, -1]]
         others = (times < first - GAP) | (times > last + GAP)
@@ -302,7 +280,7 @@ def _deviations(
     basis = np.column_stack([(w - ridge.mean) @ V.T * lengths, np.full(n, 1.0 / np.sqrt(n))])
     to_unknowns = np.zeros((7, 7))
     to_unknowns[:6, :6], to_unknowns[6, 6] = V.T * lengths, -1.0 / np.sqrt(n)
-    covariances = to_unknowns @ covariances_by_blocks(basis, left, blocks) @ to_unknowns.T
+    covariances = to_unknowns @ stats.covariances_by_blocks(basis, left, blocks) @ to_unknowns.T
     covariances[:, :6, :6] += prior**2 * kept @ kept.T
     # The offset is that of the mean reading: offset = D mean + constant.
     along = np.append(ridge.mean, 1.0)

@@ -37,12 +37,8 @@ OFFSETS_FROM_MODEL = 'offsets from the model'
 NO_TEMPERATURE = float('nan')
 MAX_CONDITION = 1e3
 """Of a matrix with rows, then columns, scaled to one length: those of 32 real sensors have 2."""
-_NUMBERS = {
-    'matrix': (6, 6),
-    'offset': (6,),
-    'temperature_coefficients': (6,),
-    'reference_temperature': (),
-}
+_NUMBERS = {'matrix': (6, 6), 'offset': (6,), 'temperature_coefficients': (6,),
+            'reference_temperature': ()}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -167,11 +163,7 @@ def others_in(path: Path, robot: str) -> dict[str, SensorCalibration]:
 
 
 def write(
-    path: Path,
-    robot: str,
-    sensors: Mapping[str, SensorCalibration],
-    *,
-    keeps: Sequence[str] = (),
+    path: Path, robot: str, sensors: Mapping[str, SensorCalibration], *, keeps: Sequence[str] = ()
 ) -> None:
     """Write calibrations; those of other sensors in the file stay, as must entries of `keeps`."""
     import yaml
@@ -221,10 +213,8 @@ def require_usable(name: str, sensor: SensorCalibration) -> None:
         scaled = scaled / np.linalg.norm(scaled, axis=0)
     condition = float(np.linalg.cond(scaled)) if np.isfinite(scaled).all() else float('inf')
     if not condition <= MAX_CONDITION:
-        raise ConfigError(
-            f"the matrix of '{name}' has a condition number of {condition:.3g} with rows and "
-            f'columns scaled, limit {MAX_CONDITION:g}'
-        )
+        text = f'condition number {condition:.3g} of scaled rows and columns'
+        raise ConfigError(f"the matrix of '{name}' has a {text}, limit {MAX_CONDITION:g}")
 
 
 class ActiveCalibration:
@@ -265,10 +255,8 @@ class ActiveCalibration:
         if robot and robot != self._robot.name:
             raise ConfigError(f"{where} is of robot '{robot}', not of '{self._robot.name}'")
         if not self.start.keys() & given.keys():
-            raise ConfigError(
-                f'{where} is of {", ".join(given) or "no sensor"}; FT sensors in use are '
-                f'{", ".join(self.start) or "none"}'
-            )
+            held, used = (', '.join(names) or 'none' for names in (given, self.start))
+            raise ConfigError(f'{where} holds {held}; FT sensors in use are {used}')
         changed = self.take({name: given.get(name, one) for name, one in self.start.items()})
         self.untared = self.sensors
         return changed

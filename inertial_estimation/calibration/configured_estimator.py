@@ -35,11 +35,9 @@ def build_estimator(
         where = f"contact '{contact.name}' is at '{contact.frame}' (contact.{contact.name}.frame)"
         robot.frame(contact.frame, where)
     return WrenchEstimator(
-        robot,
-        contacts,
-        calibration=calibration or build_calibration(settings, robot),
+        robot, contacts, calibration=calibration or build_calibration(settings, robot),
         acceleration_arrays=settings.angular_acceleration_source == 'array',
-    )
+    )  # fmt: skip
 
 
 def build_contacts(settings: EstimatorSettings) -> list[Contact]:
@@ -65,11 +63,8 @@ def sensor_calibrations(
     if path is not None and (path.exists() or not (new_file and path.parent.is_dir())):
         of, saved = read_calibrations(path)
     if of and of != robot.name:
-        raise ConfigError(
-            f"'{path}' of 'calibration_file' is of robot '{of}', not of '{robot.name}': name that "
-            'of this robot, or correct the name in it',
-            about=FILE,
-        )
+        where = f"'{path}' of 'calibration_file'"
+        raise ConfigError(f"{where} is of robot '{of}', not of '{robot.name}'", about=FILE)
     names = [sensor.name for sensor in robot.ft_sensors]
     if saved and not saved.keys() >= set(names):
         # Other sensors of the URDF may be in the file.
@@ -81,11 +76,8 @@ def sensor_calibrations(
     for name in names:
         given = settings.ft_of(name)
         if name in saved and any(given.offset):
-            raise ConfigError(
-                f"'ft.{name}.offset' is given, and '{path}' of 'calibration_file' holds "
-                f"'{name}' too: leave one of them out",
-                about=FILE,
-            )
+            where = f"'ft.{name}.offset' is given, and '{path}' of 'calibration_file'"
+            raise ConfigError(f"{where} holds '{name}' too", about=FILE)
         if name in saved:
             require_usable(name, saved[name])
         found[name] = saved.get(name) or SensorCalibration(np.eye(6), np.array(given.offset))

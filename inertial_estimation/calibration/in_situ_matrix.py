@@ -55,15 +55,9 @@ MIN_OVER_NOISE = 3.0
 """Singular values below this multiple of the expected largest of noise count as zero."""
 ROUND_OFF = 1e-9
 MAX_RESIDUAL_OVER_NOISE, MAX_RESIDUAL = 3.0, 0.07
-"""
-Residual over noise and over what was added: play of 1 % of the swing, as data sheets admit, leaves
-0.06 of 0.5 kg on a body of 3 kg; a centre that is 5 cm off 0.02 to 0.3.
-"""
+"""Over noise and what was added: 1 % play of 0.5 kg makes 0.06, 5 cm of its centre 0.02 to 0.3."""
 MAX_LASTING, MAX_LASTING_RESIDUAL = 25.0, 0.03
-"""
-Residual over errors that last within data sets, and over what was added: play leaves 12 times at
-most, gains of the accelerometer that differ by 3 % a share of 0.023, a centre 5 cm off 14 or more.
-"""
+"""Over errors that last in data sets, and over what was added: play makes 12, 5 cm 14 or more."""
 MIN_VARIANCE_RATIO = 1e-3
 """Of the covariance of residuals, which 40 blocks determine no better."""
 MAX_SCALE_ERROR = 0.01
@@ -263,9 +257,7 @@ def in_situ_matrix(
     if len(set(names)) < len(names):
         raise ModelError(f'two data sets have one name: {", ".join(names)}')
     if len(sets) < MIN_DATA_SETS:
-        raise LogError(
-            f'{len(sets)} data sets, {MIN_DATA_SETS} are needed for a matrix [T Lemma 5.2]'
-        )
+        raise LogError(f'{len(sets)} data sets, a matrix needs {MIN_DATA_SETS} [T Lemma 5.2]')
     if not any(one.added.mass for one in sets):
         raise LogError('no data set has an added mass')
     R = rotation_matrix('rotation', np.eye(3) if rotation is None else rotation)
@@ -289,10 +281,9 @@ def in_situ_matrix(
         still = still_channels(np.mean([one.slopes for one in slopes], axis=0), noise**-0.5)
         dead = f'channel {names_of(still)}' if still.any() else 'a channel'
         raise LogError(
-            f'the data sets determine {rank} of {UNKNOWNS} unknowns of matrix and body (the next '
-            f'singular value is {over_noise[rank]:.2g} times the noise, limit '
-            f'{MIN_OVER_NOISE:g}): total masses are equal, total centres on one line, or '
-            f'{dead} is dead'
+            f'the data sets determine {rank} of {UNKNOWNS} unknowns (the next is '
+            f'{over_noise[rank]:.2g} times the noise, limit {MIN_OVER_NOISE:g}): total masses are '
+            f'equal, total centres on one line, or {dead} is dead'
         )
     for _ in range(WEIGHT_ROUNDS):
         fit = equations.solve(np.asarray(np.linalg.inv(fit.matrix @ equations.F)))
@@ -304,18 +295,10 @@ def in_situ_matrix(
     gain = fit.unscale @ np.linalg.pinv(fit.coefficients)
     residuals, share_left, lasting = equations.residuals(fit, noise)
     return InSituMatrix(
-        matrix=fit.matrix,
-        covariance=gain @ noise @ gain.T,
-        body=fit.body,
-        singular_values=over_noise,
-        residuals=residuals,
-        share_left=share_left,
-        lasting=lasting,
-        data_sets=sets,
-        offsets=found,
-        direction=direction,
-        rotation=R,
-    )
+        matrix=fit.matrix, covariance=gain @ noise @ gain.T, body=fit.body,
+        singular_values=over_noise, residuals=residuals, share_left=share_left, lasting=lasting,
+        data_sets=sets, offsets=found, direction=direction, rotation=R,
+    )  # fmt: skip
 
 
 class _Fit(NamedTuple):
@@ -354,12 +337,7 @@ class _Equations(NamedTuple):
         return _Fit(x[:36].reshape(6, 6, order='F'), body, weight, coefficients, unscale)
 
     def residuals(self, fit: _Fit, noise: Array) -> tuple[Array, float, float]:
-        """
-        Return residuals of data sets over noise, (n_sets,), and two of all data sets.
-
-        Over what was added, and over the errors that last within data sets, whose covariance is
-        noise (18 n_sets, 18 n_sets).
-        """
+        """Return residuals over noise, (n_sets,), over what was added, and over lasting errors."""
         n = len(self.H)
         left = fit.matrix @ self.H - fit.body.matrix - self.added
         weighted = _columns(fit.weight @ left @ self.L)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import inertial_estimation.calibration.residual_statistics as stats
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.calibration_file import (
     NO_TEMPERATURE,
@@ -30,17 +31,6 @@ from inertial_estimation.calibration.raw_readings import (
     require_unsaturated,
     still_channels,
     untouched,
-)
-from inertial_estimation.calibration.residual_statistics import (
-    MAX_LEFT_OUT,
-    MAX_ROUNDS,
-    MIN_SAMPLES,
-    SCALE,
-    USUAL_BIAS,
-    constant_channels,
-    fit_by_blocks,
-    names_of,
-    require_shape,
 )
 from inertial_estimation.errors import CallError, LogError, ModelError
 from inertial_estimation.findings import Finding, Level, finding
@@ -57,10 +47,7 @@ MAX_REST_TURNING = 0.2
 NOT_FINITE, MOVING, TOUCHED = 'not finite', 'moving', 'touched'
 """Reasons for which samples are left out."""
 MIN_GRAVITY_SPREAD = 0.03
-"""
-Spread of gravity along a direction, over its size, from which that direction is excited: tilting
-20 degrees to each side. Accelerometer noise is a tenth of it.
-"""
+"""Spread of gravity over its size from which a direction is excited: tilting by 20 degrees."""
 MIN_BIAS_SAMPLES = 10
 MIN_BIAS_SPREAD = 0.25
 """Spread of gravity, as above, from which orientations determine a bias; 0.58 is a sphere."""
@@ -69,10 +56,7 @@ BIAS_DEVIATIONS, MIN_BIAS, MAX_BIAS_DEVIATION = 5.0, 0.03, 0.05
 """A bias is subtracted if it exceeds these deviations, this size, and is known to this [m/s^2]."""
 SUBSPACE_ROUND_OFF = 1e-9
 MIN_GAP = 4.0
-"""
-Third singular value over the fourth. A body of 1 kg tilted by 35 degrees makes 8 against a noise
-of 0.1 N; limbs of a real iCub whose joints move 1.3 to 1.9, tools on real arms 100.
-"""
+"""Third singular value over the fourth; 1 kg tilted by 35 degrees with 0.1 N: 8; an iCub: 1.9."""
 MAX_UNEXPLAINED = 0.5
 """Residual of the accelerometer's fit over the third spread of the readings."""
 MAX_DRIFT_DEVIATIONS = 5.0
@@ -131,7 +115,7 @@ class InSituOffset:
             yield finding('offset_drift', subject, what=text, drift=drift.tolist())
         touched = self.left_out[TOUCHED] / (self.left_out[TOUCHED] + self.slopes.n_samples)
         if touched > MIN_TOUCHED:
-            level = Level.ERROR if touched > MAX_LEFT_OUT else None
+            level = Level.ERROR if touched > stats.MAX_LEFT_OUT else None
             yield finding('disturbed', subject, level=level, share=touched)
         if self.unexplained > MAX_UNEXPLAINED:
             yield finding(
@@ -149,10 +133,8 @@ class InSituOffset:
         """Return a calibration with this offset; temperature [degrees Celsius]."""
         thermal = bool(before.temperature_coefficients.any())
         if thermal and np.isnan(temperature):
-            raise CallError(
-                "the calibration has temperature coefficients: give 'temperature'",
-                about=('temperature',),
-            )
+            text = "the calibration has temperature coefficients: give 'temperature'"
+            raise CallError(text, about=('temperature',))
         spread = deviations_of_wrench(before.matrix, self.slopes.noise)
         texts = [*notes, *(one.text for one in self.findings(before.matrix, ''))]
         return before.after(
@@ -219,31 +201,32 @@ def in_situ_offset(
     n = int(kept.sum())
     others = ', '.join(f'{count} {reason}' for reason, count in left_out.items())
     others = f"left out: {others}, with an accelerometer's 'bias' of {bias.round(2).tolist()}"
-    if n < MIN_SAMPLES:
-        text = f'{what}: {n} samples at rest, {MIN_SAMPLES} are needed; {others}'
+    if n < stats.MIN_SAMPLES:
+        text = f'{what}: {n} samples at rest, {stats.MIN_SAMPLES} are needed; {others}'
         raise LogError(text, about=('bias',))
     r, a = raw[kept], accelerations[kept] - bias
-    metric = np.eye(6) if matrix is None else numbers('matrix', matrix, (6, 6)) / SCALE[:, None]
+    metric = (
+        np.eye(6) if matrix is None else numbers('matrix', matrix, (6, 6)) / stats.SCALE[:, None]
+    )
     if np.linalg.matrix_rank(metric) < 6:
         raise ModelError("'matrix' is singular", about=('matrix',))
     # Moments of a wrench may not change; all channels of gauges do.
     gauges = matrix is not None and not np.array_equal(matrix, np.eye(6))
     units = np.linalg.norm(metric, axis=0) if gauges else np.repeat([1.0, 0.0], 3)
-    if (dead := constant_channels(r)).any():
-        raise LogError(f'{what}: channel {names_of(dead)} never changes', about=('readings',))
+    if (dead := stats.constant_channels(r)).any():
+        text = f'{what}: channel {stats.names_of(dead)} never changes'
+        raise LogError(text, about=('readings',))
     fits = untouched(r, a)
     left_out[TOUCHED] = n - int(fits.sum())
     kept[kept] = fits
     spreads = gravity_spreads(a[fits])
     if spreads[2] < MIN_GRAVITY_SPREAD:
         values = ', '.join(f'{x:.2%}' for x in spreads)
-        raise LogError(
-            f'{what}: along three directions of the body gravity spreads by {values} of its size, '
-            f'limit {MIN_GRAVITY_SPREAD:.0%}; {others}', about=('bias',),
-        )  # fmt: skip
+        text = f'gravity spreads by {values} of its size, limit {MIN_GRAVITY_SPREAD:.0%}'
+        raise LogError(f'{what}: along three axes {text}; {others}', about=('bias',))
     slopes = fit_slopes(r[fits], a[fits])
     if (still := still_channels(slopes.slopes, units)).any():
-        text = f'{what}: channel {names_of(still)} does not follow gravity'
+        text = f'{what}: channel {stats.names_of(still)} does not follow gravity'
         raise LogError(text, about=('readings',))
     expected = slopes.offset + a @ slopes.slopes.T
     require_unsaturated(r, expected, what)
@@ -266,16 +249,10 @@ def in_situ_offset(
     of_bias = slopes.slopes * bias_deviations
     return InSituOffset(
         offset=point + np.linalg.solve(metric, basis @ ((slopes.offset - point) @ within)),
-        covariance=slopes.covariance[18:, 18:] + of_bias @ of_bias.T,
-        slopes=slopes,
-        singular_values=sigma,
-        gravity_spreads=spreads,
-        unexplained=unexplained,
-        gravity=gravity,
-        bias=bias,
-        kept=kept,
-        left_out=left_out,
-    )
+        covariance=slopes.covariance[18:, 18:] + of_bias @ of_bias.T, slopes=slopes,
+        singular_values=sigma, gravity_spreads=spreads, unexplained=unexplained, gravity=gravity,
+        bias=bias, kept=kept, left_out=left_out,
+    )  # fmt: skip
 
 
 def gravity_spreads(accelerations: Array) -> Array:
@@ -286,11 +263,10 @@ def gravity_spreads(accelerations: Array) -> Array:
 
 def accelerometer_bias(accelerations: Array) -> tuple[Array, Array]:
     """
-    Return the bias d with which readings at rest are equally long: |a|^2 = 2 d a + c.
+    Return the bias d of |a|^2 = 2 d a + c at rest, and deviations, (3,), infinite if unknown.
 
-    Least trimmed squares, then all samples that fit. Orientations all around determine it; those
-    of a swinging leg do not, as gains that differ by a percent look the same there.
-    accelerations (n, 3); returns bias and deviations, (3,), infinite if unknown [m/s^2].
+    Orientations all around determine it; a swinging leg does not, as gains look the same there.
+    accelerations (n, 3) [m/s^2].
     """
     n = len(accelerations)
     if n < MIN_BIAS_SAMPLES or gravity_spreads(accelerations)[2] < MIN_BIAS_SPREAD:
@@ -298,7 +274,7 @@ def accelerometer_bias(accelerations: Array) -> tuple[Array, Array]:
     rows = np.column_stack([2.0 * accelerations, np.ones(n)])
     squares = (accelerations**2).sum(axis=1)
     half = np.arange(n)
-    for _ in range(MAX_ROUNDS):
+    for _ in range(stats.MAX_ROUNDS):
         found = np.linalg.lstsq(rows[half], squares[half], rcond=None)[0]
         left = np.abs(squares - rows @ found)
         before, half = half, np.sort(np.argsort(left, kind='stable')[: (n + 5) // 2])
@@ -309,16 +285,12 @@ def accelerometer_bias(accelerations: Array) -> tuple[Array, Array]:
     kept = left <= max(BIAS_DEVIATIONS * noise, 1e-9 * float(squares.max()))
     n = int(kept.sum())
     blocks = np.arange(n) * min(BIAS_BLOCKS, n) // n
-    found, covariances = fit_by_blocks(rows[kept], squares[kept, None], blocks)
+    found, covariances = stats.fit_by_blocks(rows[kept], squares[kept, None], blocks)
     return found[:3, 0], np.sqrt(np.diagonal(covariances[0]))[:3]
 
 
 def rest_samples(
-    raw: Array,
-    accelerations: Array,
-    turning: Array | None,
-    bias: Array | None,
-    what: str,
+    raw: Array, accelerations: Array, turning: Array | None, bias: Array | None, what: str
 ) -> tuple[Mask, dict[str, int], float, Array, Array]:
     """
     Return samples at rest (n,), others by reason, the size of gravity, the bias, its deviations.
@@ -327,8 +299,8 @@ def rest_samples(
     zero if not significant [m/s^2].
     """
     rates = np.zeros((len(raw), 3)) if turning is None else turning
-    require_shape('accelerations', accelerations, len(raw), 3)
-    require_shape('turning', rates, len(raw), 3)
+    stats.require_shape('accelerations', accelerations, len(raw), 3)
+    stats.require_shape('turning', rates, len(raw), 3)
     finite = np.isfinite(raw).all(axis=1) & np.isfinite(accelerations).all(axis=1)
     if not finite.any():
         raise LogError(f'{what}: no sample has readings of both FT sensor and accelerometer')
@@ -341,15 +313,13 @@ def rest_samples(
         known = bool((deviations < MAX_BIAS_DEVIATION).all())
         if not (known and beyond.any()):
             # What is not subtracted may be there.
-            deviations = np.hypot(bias, deviations) if known else np.full(3, USUAL_BIAS)
+            deviations = np.hypot(bias, deviations) if known else np.full(3, stats.USUAL_BIAS)
             bias = np.zeros(3)
     sizes = np.linalg.norm(accelerations - bias, axis=1)
     gravity = float(np.median(sizes[finite]))
     if abs(gravity - GRAVITY) > MAX_GRAVITY_ERROR * GRAVITY:
-        raise LogError(
-            f"{what}: the accelerometer reads {gravity:.3g} at the median, expected {GRAVITY:.2f} "
-            "m/s^2: state its 'unit'", about=('unit',),
-        )  # fmt: skip
+        text = f'median of the accelerometer {gravity:.3g}, expected {GRAVITY:.2f} m/s^2'
+        raise LogError(f"{what}: {text}: state its 'unit'", about=('unit',))
     moves = np.abs(sizes - gravity) > MAX_REST_ACCELERATION
     moves |= np.linalg.norm(rates, axis=1) > MAX_REST_TURNING
     left_out = {NOT_FINITE: int((~finite).sum()), MOVING: int((finite & moves).sum()), TOUCHED: 0}

@@ -18,20 +18,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+import inertial_estimation.calibration.residual_statistics as stats
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.calibration_file import (
     OFFSETS_FROM_MODEL,
     Provenance,
     SensorCalibration,
-)
-from inertial_estimation.calibration.residual_statistics import (
-    SCALE,
-    constant_channels,
-    contradictions,
-    deviations_of_means,
-    implausible,
-    names_of,
-    require_shape,
 )
 from inertial_estimation.calibration.still_samples import (
     PoseErrors,
@@ -43,7 +35,7 @@ from inertial_estimation.calibration.support_loads import second_supports, suppo
 from inertial_estimation.errors import CalibrationError, ModelError, OffsetsNotUnique
 from inertial_estimation.estimation.reading_checks import without_leaps
 from inertial_estimation.estimation.wrench_estimator import SampleShapes, WrenchEstimator
-from inertial_estimation.findings import Finding, finding
+from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.model.arguments import indices, names
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.spatial import apply
@@ -53,10 +45,7 @@ MIN_SAMPLES = 10
 LEAST_NOISE = np.repeat([0.1, 0.01], 3)
 """Of readings that are compared with the model, standard deviation [N, Nm]."""
 MIN_SHOWN = 0.3
-"""
-Share of a combination of offsets that readings must show with the sharing projected out: below it
-model errors would be magnified by three and more.
-"""
+"""Share of a combination of offsets that readings must show: below, errors grow threefold."""
 SHARE_ROUND_OFF, RANK_ROUND_OFF = 1e-6, 1e-9
 
 
@@ -75,22 +64,13 @@ class ModelOffsets:
     unique: Mask
     """Offsets that the data determine, without an assumed sharing of the load, shape (n_fts,)."""
     undetermined: Array
-    """
-    Combinations of offsets that the data do not determine, moments over 0.1 m, shape
-    (k, n_fts, 6).
-    """
+    """Combinations of offsets that are not determined, moments over 0.1 m, shape (k, n_fts, 6)."""
     poses: dict[str, PoseErrors]
     """By sensor; of those that share no load and were held in two poses or more."""
     spread: Array
-    """
-    Standard deviation of reading minus prediction [N, Nm]; NaN where nothing was found, shape
-    (n_fts, 6).
-    """
+    """Standard deviation of reading minus prediction, NaN: none, shape (n_fts, 6) [N, Nm]."""
     deviations: Array
-    """
-    Of the offsets, as means of correlated samples; constant model errors are no part, shape
-    (n_fts, 6).
-    """
+    """As means of correlated samples, without constant model errors, shape (n_fts, 6)."""
     n_samples: NDArray[np.int64]
     """Samples that were used for each sensor, shape (n_fts,)."""
     left_out: dict[str, int]
@@ -193,7 +173,7 @@ def offset_from_model(
         raise ModelError('the stamps of the samples go back')
     n, fts = len(samples), [sensor.name for sensor in robot.ft_sensors]
     felt = np.zeros(n, dtype=bool) if felt is None else np.asarray(felt, dtype=bool)
-    require_shape('felt', felt, n)
+    stats.require_shape('felt', felt, n)
     samples, leaps = without_leaps(robot, samples)
     bare = calibration.with_offsets(np.zeros_like(calibration.offsets))
     wrenches = bare.apply(samples.ft_readings, samples.ft_temperatures)
@@ -216,7 +196,7 @@ def offset_from_model(
     shared = chosen & loads.shared
     known[:, shared] = known[:, shared].all(axis=1, keepdims=True)
     differing = np.where(known[..., None], differences, np.nan)
-    scale = np.tile(SCALE, int(shared.sum()))
+    scale = np.tile(stats.SCALE, int(shared.sum()))
     freedom = loads.freedom[:, shared].reshape(n, len(scale), 6 * len(supports)) / scale[:, None]
     project = np.eye(len(scale)) - freedom @ np.linalg.pinv(freedom, rcond=RANK_ROUND_OFF)
     white = differences[:, shared].reshape(n, len(scale)) / scale
@@ -264,12 +244,12 @@ def offset_from_model(
         at = used[:, k]
         own = differing[at, k]
         offsets[k], spread[k] = own.mean(axis=0), own.std(axis=0)
-        deviations[k] = deviations_of_means(own)
+        deviations[k] = stats.deviations_of_means(own)
         if not (moving or unsure[k]):
             load = np.sqrt(((wrenches[at, k] - offsets[k]) ** 2).mean(axis=0))
             touched = 1.0 - counts[k] / (counts[k] + left_out['touched'] - felt.sum())
             what = 'still samples'
-            findings += contradictions(fts[k], what, spread[k], load, LEAST_NOISE, touched)
+            findings += stats.contradictions(fts[k], what, spread[k], load, LEAST_NOISE, touched)
         if moving and not shared[k]:
             findings += wrong_scales(fts[k], own, loads.readings[at, k])
         elif not shared[k]:
@@ -277,7 +257,10 @@ def offset_from_model(
                 fts[k], own - offsets[k], loads.pulls[at, k], labels[at],
                 loads.readings[at, k],
             )  # fmt: skip
-            if compared is not None:
+            if compared is None:
+                what = 'one pose does not show errors of the model, or a wrong sign of readings'
+                findings.append(finding('unexcited', fts[k], level=Level.INFO, what=what))
+            else:
                 poses[fts[k]], more = compared
                 findings += more
     # Readings with a wrong sign or unit look like another contact.
@@ -309,10 +292,10 @@ def _why_silent(samples: SampleBatch, calibration: FtCalibration, k: int, is_noi
         given = samples.ft_temperatures
         warmth = np.full(len(samples), np.nan) if given is None else given[:, k]
         warmth = warmth[reads & np.isfinite(warmth)]
-        if reason := implausible(warmth) if len(warmth) else 'no temperature':
+        if reason := stats.implausible(warmth) if len(warmth) else 'no temperature':
             return reason
-    dead = constant_channels(readings)
-    return f'channel {names_of(dead)} never changes' if is_noisy and dead.any() else ''
+    dead = stats.constant_channels(readings)
+    return f'channel {stats.names_of(dead)} never changes' if is_noisy and dead.any() else ''
 
 
 def _without_sharing(white: Array, project: Array) -> tuple[Array, Array]:

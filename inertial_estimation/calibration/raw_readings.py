@@ -71,10 +71,8 @@ def require_unsaturated(raw: Array, expected: Array, what: str) -> None:
         for end in values[[0, -1]]:
             at = channel == end
             if at.sum() >= least and expected[at, k].std() > limit:
-                raise LogError(
-                    f'{what}: channel {k + 1} ({AXES[k]}) is saturated at {end:.6g} in '
-                    f'{at.mean():.0%} of the samples'
-                )
+                where = f'at {end:.6g} in {at.mean():.0%} of the samples'
+                raise LogError(f'{what}: channel {k + 1} ({AXES[k]}) is saturated {where}')
 
 
 def fit_slopes(raw: Array, accelerations: Array) -> RawSlopes:

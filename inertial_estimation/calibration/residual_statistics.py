@@ -23,10 +23,7 @@ from inertial_estimation.model.ft_calibration import WRENCH_SCALE
 from inertial_estimation.model.sensors import AXES
 
 MIN_SAMPLES = 7
-"""
-With fewer, the centred readings of any body lie in five dimensions or less, and those of a sensor
-with coarse steps may agree by chance.
-"""
+"""With fewer, centred readings of any body lie in five dimensions or less."""
 CONSTANT_ROUND_OFF = 1e-13
 USUAL_BIAS = 0.2
 """Bias of an accelerometer without calibration: 20 mg in data sheets, deviation [m/s^2]."""
@@ -41,10 +38,7 @@ MAX_BLOCK_SHARE = 0.95
 QUANTILE, NORMAL_QUANTILE = 0.8, 1.2816
 """Quantile of absolute residuals that gives their scale, and its value for unit normal noise."""
 STARTS, SCORED_SAMPLES = 100, 400
-"""
-Of the random search for a consensus: at two of five samples touched an untouched start of six is
-among them.
-"""
+"""Of the random search for a consensus: with two of five touched, a start of six is clean."""
 MAX_ROUNDS = 30
 OUTLIER_DEVIATIONS = 6.0
 """Of six channels together: noise exceeds it once in 400 000 samples."""
@@ -57,10 +51,7 @@ MIN_TOUCH = 3.0
 MAX_LEFT_OUT = 0.4
 """Share of samples that do not fit the others: above it the majority is uncertain."""
 MAX_MODEL_ERROR, NOISE_DEVIATIONS = 0.25, 3.0
-"""
-Residual over the load that contradicts the model, if it is also beyond noise. Real sensors: Axia80
-with gains that differ by 8 % 0.07, ATI Gamma in motion 0.1, limbs of an iCub up to 0.2.
-"""
+"""Residual over load, and over noise, that contradicts the model; real sensors reach 0.2."""
 CORRELATION_ROUNDS = 4
 """Corrections of the correlations for the estimated mean, see `deviations_of_means`."""
 ROUND_OFF = 1e-12
@@ -258,10 +249,9 @@ def _shrunk(draws: Array, known: float, alone: Array, gram: Array) -> Array:
 
 def deviations_of_means(signals: Array) -> Array:
     """
-    Return standard deviations of means of correlated signals [Sokal 1997, section 3].
+    Return deviations of means of correlated signals [Sokal 1997, section 3]; signals (n, m).
 
     Subtracting the mean lowers the estimated correlations; `CORRELATION_ROUNDS` give that back.
-    signals (n, m); returns (m,).
     """
     n, m = signals.shape
     if n < 2:

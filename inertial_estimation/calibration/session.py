@@ -135,9 +135,7 @@ def _choose_imu(robot: Robot, link: int, name: str) -> int:
         return [*usable.values()][nearest]
     if robot.fixed_frame:
         return -1
-    raise ModelError(
-        'gravity is not known: name an IMU with an accelerometer in imus, or a fixed_link'
-    )
+    raise ModelError('gravity is not known: imus has no accelerometer, and no link is fixed')
 
 
 class Session:

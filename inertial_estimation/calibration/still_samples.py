@@ -14,12 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+import inertial_estimation.calibration.residual_statistics as stats
 from inertial_estimation.arrays import Array, Indices, Mask, Stamps
-from inertial_estimation.calibration.residual_statistics import (
-    TOUCH_REACH,
-    deviations_of_means,
-    near,
-)
 from inertial_estimation.calibration.support_loads import SupportLoads
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.momentum_check import PERIOD_NS, WINDOW_NS, MomentumCheck
@@ -36,10 +32,7 @@ MAX_ACCELERATION = 0.3
 SPREAD_WINDOW_NS = 200_000_000
 """Of the spread of FT readings: longer than a period of most vibrations."""
 MAX_SPREAD = np.array([0.03, 0.01])
-"""
-Of each force [robot weights] and moment [weights times m] of an FT sensor, standard deviation. A
-robot that balances on a foot sways by 0.02.
-"""
+"""Standard deviation of force [weights] and moment [weights m]; balancing on a foot makes 0.02."""
 MAX_MOMENTUM = 0.05
 """Mean force by which momentum and accelerations differ in a window [robot weights]."""
 SETTLE_NS = 300_000_000
@@ -50,10 +43,7 @@ MIN_TOUCH = np.array([0.01, 0.003])
 """Smallest touch over the robot's weight: force, moment [m]."""
 TOUCH_DEVIATIONS, MEDIAN_TO_DEVIATION = 6.0, 1.4826
 POSE_TOLERANCE = 0.05
-"""
-Of joints [rad or m] and of the direction of gravity in sensors: gravity on a kilogram then changes
-by 0.5 N.
-"""
+"""Of joints [rad or m] and of gravity in sensors: on a kilogram it changes by 0.5 N."""
 MAX_POSES = 200
 MIN_POSE_SAMPLES = 10
 MIN_TURN = np.deg2rad(15.0)
@@ -92,12 +82,10 @@ def find_still(
     """
     Return still samples (n,), others by reason, signs of motion, most frequent first, and poses.
 
-    Motion is in the model, but its measurement is filtered, late and noisy; a mean over still
-    samples is free of that. Joints, IMUs, FT sensors and the momentum each show motions that
-    others miss. wrenches (n, n_fts, 6): calibrated readings [N, Nm]; differences (n, n_fts, 6):
-    readings minus prediction, whatever the sharing of the load, NaN where no offset is wanted or
-    known [N, Nm]; felt (n,): touches that are known; moving: accept any motion, and look for no
-    touches; poses (n,), -1: none.
+    A mean over still samples is free of filters and delays. Joints, IMUs, FT sensors and momentum
+    each show motions that others miss. wrenches, differences (n, n_fts, 6): calibrated readings,
+    and these minus prediction, NaN where no offset is wanted [N, Nm]; felt (n,): known touches;
+    moving: accept any motion, look for no touches; poses (n,), -1: none.
     """
     n, stamps = len(samples), samples.stamp_ns
     weight = robot.mass * float(np.linalg.norm(robot.gravity))
@@ -108,12 +96,16 @@ def find_still(
         for name, values, limit, unit in signals
         if (values > limit).any()
     }
-    motion = near(np.any([np.zeros(n, dtype=bool), *over.values()], axis=0), stamps, SETTLE_NS)
+    motion = stats.near(
+        np.any([np.zeros(n, dtype=bool), *over.values()], axis=0), stamps, SETTLE_NS
+    )
     known: Mask = np.logical_and.reduce(np.isfinite(differences), axis=2)
     left = felt | motion | contradicted
     held = known.any(axis=1) & ~left & (not moving)
     poses = _find_poses(samples.positions, loads.pulls, held)
-    touched = near(_touches(differences, known, poses, weight), stamps, int(1e9 * TOUCH_REACH))
+    touched = stats.near(
+        _touches(differences, known, poses, weight), stamps, int(1e9 * stats.TOUCH_REACH)
+    )
     left_out = {
         'touched': int((felt | (touched & ~left)).sum()),
         'moving': int((motion & ~felt).sum()),
@@ -198,9 +190,8 @@ def _find_poses(positions: Array, pulls: Array, used: Mask) -> Indices:
 
 def _touches(differences: Array, known: Mask, poses: Indices, weight: float) -> Mask:
     """
-    Return samples (n,) with outliers from the median of a pose, where differences are constant.
+    Return samples (n,) with outliers from the median of a pose; a touch that lasts is the median.
 
-    A touch that lasts for most of the pose is the median, and is not found.
     differences (n, n_fts, 6) [N, Nm], known (n, n_fts); poses (n,); weight [N].
     """
     least = np.repeat(np.maximum(weight * MIN_TOUCH, MIN_LIMITS), 3)
@@ -232,12 +223,10 @@ def compare_poses(
         np.array([values[at].mean(axis=0) for at in held])
         for values in (residuals, pulls, predicted)
     )
-    noise = np.array([deviations_of_means(residuals[at]) for at in held])
+    noise = np.array([stats.deviations_of_means(residuals[at]) for at in held])
     changes = (means - means.mean(axis=0)).reshape(-1, 2, 3)
-    differing, noise = (
-        np.sqrt((values.reshape(-1, 2, 3) ** 2).sum(axis=2).mean(axis=0))
-        for values in (changes, noise)
-    )
+    parts = changes, noise.reshape(-1, 2, 3)
+    differing, noise = (np.sqrt((one**2).sum(axis=2).mean(axis=0)) for one in parts)
     directions = pull / np.linalg.norm(pull, axis=1, keepdims=True)
     turn = float(np.arccos(np.clip(directions @ directions.T, -1.0, 1.0)).max())
     mass = np.nan
@@ -247,12 +236,9 @@ def compare_poses(
     size = float(np.sqrt((predicted[:, :3] ** 2).sum(axis=1).mean()))
     found = [*wrong_scales(name, means, load)]
     if (differing > np.maximum(POSE_DEVIATIONS * noise, MIN_POSE_DIFFERENCE)).any():
-        text = (
-            f'reading minus prediction differs by {differing[0]:.2g} N, {differing[1]:.2g} Nm '
-            f'between {len(held)} poses'
-        )
-        if np.isfinite(mass):
-            text += f', best explained by {mass:+.2f} kg'
+        text = 'reading minus prediction differs by {:.2g} N, {:.2g} Nm'.format(*differing)
+        text += f' between {len(held)} poses'
+        text += f', best explained by {mass:+.2f} kg' if np.isfinite(mass) else ''
         found.append(finding('offset_drift', name, what=text))
     return PoseErrors(means, turn, differing, mass, size), found
 

@@ -42,10 +42,7 @@ class SupportLoads:
     readings: Array
     """Shape (n, n_fts, 6), [force; torque] in each sensor's frame [N, Nm]; NaN: not known."""
     freedom: Array
-    """
-    Changes of the readings with the sharing of the load, (n, n_fts, 6, 6 m) for m supports. Zero
-    for a sensor with all supports on one side.
-    """
+    """By the sharing of the load, zero where there is none, (n, n_fts, 6, 6 m) for m supports."""
     shared: Mask
     """Sensors with supports on both sides, shape (n_fts,)."""
     sides: Mask
@@ -78,8 +75,7 @@ def support_loads(
     )
     # Wrenches about the root link's origin by unit wrenches of the supports.
     units = np.concatenate(
-        [wrench_transform(poses[k] @ k_H_F) * SCALE for k, k_H_F in places],
-        axis=2,
+        [wrench_transform(poses[k] @ k_H_F) * SCALE for k, k_H_F in places], axis=2
     )
     inverse = np.linalg.pinv(units)
     smallest = apply(inverse, net.sum(axis=1))
@@ -121,9 +117,8 @@ def second_supports(
     """
     Yield submodels that may carry the robot beside its only support.
 
-    Offsets absorb the force of another contact. Two signs remain: a contact that is level with
-    the support may stand on the same ground, and a force that changes is no offset. differences
-    (n, n_fts, 6): reading minus prediction [N, Nm]; NaN: not known.
+    Offsets absorb the force of another contact, unless it changes; one that is level with the
+    support may stand on the same ground. differences (n, n_fts, 6): reading minus prediction.
     """
     weight = robot.mass * float(np.linalg.norm(robot.gravity))
     if not len(samples) or not weight:

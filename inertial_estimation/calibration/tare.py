@@ -87,14 +87,11 @@ def tare(
     robot, names = build_robot(settings, urdf).with_parameters(parameters), tuple(before)
     samples = SampleBatch.stack([one[k] for one, _ in poses for k in range(len(one))])
     found = offset_from_model(
-        build_estimator(settings, robot, stack_calibrations(before.values())),
-        samples,
-        supports,
-        sensors=sensors,
-        felt=np.concatenate([felt for _, felt in poses]),
+        build_estimator(settings, robot, stack_calibrations(before.values())), samples, supports,
+        sensors=sensors, felt=np.concatenate([felt for _, felt in poses]),
         min_samples=max(MIN_SAMPLES, round(MIN_USED * len(samples))),
         noisy=settings.frozen_after > 0.0,
-    )
+    )  # fmt: skip
     if errors := [str(one) for one in found.findings if one.level >= Level.ERROR]:
         raise CalibrationError('; '.join(errors))
     # Of supports that are named, level contacts are known not to carry.

@@ -15,16 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+import inertial_estimation.calibration.residual_statistics as stats
 from inertial_estimation.arrays import Array, Mask
-from inertial_estimation.calibration.residual_statistics import (
-    SCALE,
-    contiguous_blocks,
-    contradictions,
-    fit_by_blocks,
-    implausible,
-    require_shape,
-    undisturbed,
-)
 from inertial_estimation.errors import LogError
 from inertial_estimation.findings import Finding
 
@@ -62,7 +54,7 @@ class TemperatureFit(NamedTuple):
         """Yield contradictions; predicted (n, 6), used samples; noise (6,) [N, Nm]."""
         size = np.sqrt((predicted**2).mean(axis=0) + self.rms_before**2)
         share = self.n_disturbed / (self.n_disturbed + len(predicted))
-        yield from contradictions(subject, 'prediction', self.rms, size, noise, share)
+        yield from stats.contradictions(subject, 'prediction', self.rms, size, noise, share)
 
 
 def fit_temperature(
@@ -105,58 +97,42 @@ def fit_temperature(
 
     """
     n = len(times)
-    require_shape('wrenches', wrenches, n, 6)
-    require_shape('predicted', predicted, n, 6)
-    require_shape('temperatures', temperatures, n)
+    stats.require_shape('wrenches', wrenches, n, 6)
+    stats.require_shape('predicted', predicted, n, 6)
+    stats.require_shape('temperatures', temperatures, n)
     missing = predicted - wrenches
     known = np.isfinite(missing).all(axis=1) & np.isfinite(temperatures)
     if not known.any():
         raise LogError(f'no sample has a reading, a predicted wrench and a temperature of {name}')
-    if reason := implausible(temperatures[known]):
+    if reason := stats.implausible(temperatures[known]):
         raise LogError(f'{name}: {reason}')
     used = known.copy()
-    used[known] = undisturbed(
-        (temperatures - temperatures[known].mean())[known, None], missing[known] / SCALE,
+    used[known] = stats.undisturbed(
+        (temperatures - temperatures[known].mean())[known, None], missing[known] / stats.SCALE,
         times[known],
     )  # fmt: skip
     n_disturbed = int(known.sum() - used.sum())
     warmth, target = temperatures[used], missing[used]
     low, high = (float(limit) for limit in np.quantile(warmth, [0.05, 0.95]))
     if high - low < MIN_RANGE:
-        raise LogError(
-            f'the temperature of {name} stays between {low:.2f} and {high:.2f} degrees Celsius, '
-            f'limit {MIN_RANGE:g} K'
-        )
-    for what, columns in (('time', times[used, None]), ('load', predicted[used])):
-        if (share := _explained(warmth, columns)) > MAX_EXPLAINED:
-            raise LogError(
-                f'{what} explains {share:.3f} of the variance of the temperature of {name}, limit '
-                f'{MAX_EXPLAINED:g}'
-            )
+        span = f'between {low:.2f} and {high:.2f} degrees Celsius, limit {MIN_RANGE:g} K'
+        raise LogError(f'the temperature of {name} stays {span}')
     mean = float(warmth.mean())
-    blocks = contiguous_blocks(times[used])
+    for what, columns in (('time', times[used, None]), ('load', predicted[used])):
+        sizes, centred = columns.std(axis=0), warmth - mean
+        moving = sizes > ROUND_OFF * np.maximum(np.abs(columns).max(axis=0), ROUND_OFF)
+        others = ((columns - columns.mean(axis=0)) / np.where(moving, sizes, np.inf))[:, moving]
+        left = centred - others @ np.linalg.lstsq(others, centred, rcond=ROUND_OFF)[0]
+        if (share := 1.0 - (left @ left) / (centred @ centred)) > MAX_EXPLAINED:
+            part = f'{share:.3f} of the variance of the temperature, limit {MAX_EXPLAINED:g}'
+            raise LogError(f'{name}: {what} explains {part}')
+    blocks = stats.contiguous_blocks(times[used])
     columns = np.column_stack([warmth - mean, -np.ones(len(warmth))])
-    found, covariances = fit_by_blocks(columns, target, blocks)
+    found, covariances = stats.fit_by_blocks(columns, target, blocks)
     deviations = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2)).T
     return TemperatureFit(
-        coefficients=found[0],
-        deviations=deviations[0],
-        reference=mean,
-        offset=found[1],
-        offset_deviations=deviations[1],
-        range=(low, high),
-        rms_before=target.std(axis=0),
-        rms=np.sqrt(((columns @ found - target) ** 2).mean(axis=0)),
-        used=used,
+        coefficients=found[0], deviations=deviations[0], reference=mean, offset=found[1],
+        offset_deviations=deviations[1], range=(low, high), rms_before=target.std(axis=0),
+        rms=np.sqrt(((columns @ found - target) ** 2).mean(axis=0)), used=used,
         n_disturbed=n_disturbed,
-    )
-
-
-def _explained(values: Array, by: Array) -> float:
-    """Return the share of the variance of values (n,) that columns (n, k) explain."""
-    centred, others = values - values.mean(), by - by.mean(axis=0)
-    sizes = others.std(axis=0)
-    moving = sizes > ROUND_OFF * np.maximum(np.abs(by).max(axis=0), ROUND_OFF)
-    scaled = others[:, moving] / sizes[moving]
-    left = centred - scaled @ np.linalg.lstsq(scaled, centred, rcond=ROUND_OFF)[0]
-    return float(1.0 - (left @ left) / (centred @ centred))
+    )  # fmt: skip

@@ -18,21 +18,9 @@ from scipy.ndimage import gaussian_filter1d
 from scipy.optimize import minimize_scalar
 from scipy.spatial.transform import Rotation
 
+import inertial_estimation.calibration.residual_statistics as stats
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
-from inertial_estimation.calibration.residual_statistics import (
-    MAX_MODEL_ERROR,
-    USUAL_BIAS,
-    consensus,
-    contiguous_blocks,
-    contradictions,
-    covariances_by_blocks,
-    fit_by_blocks,
-    near,
-    require_direction,
-    require_shape,
-    scales,
-)
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.model.arguments import pose_matrix, stacked
@@ -116,10 +104,9 @@ class ToolFit(NamedTuple):
 
     def findings(self, subject: str) -> Iterator[Finding]:
         """Yield the errors of a log that contradicts the rigid body."""
-        yield from contradictions(
-            subject, 'free motion of a tool', self.rms, self.rms_offset_only, self.noise,
-            float((~self.used).mean()),
-        )  # fmt: skip
+        what, left_out = 'free motion of a tool', float((~self.used).mean())
+        sizes = self.rms, self.rms_offset_only, self.noise
+        yield from stats.contradictions(subject, what, *sizes, left_out)
         if self.mass <= 0.0:
             what = f'mass {self.mass:.3g} kg: wrong direction of the readings, or IMU axes'
             yield finding('inertia', subject, level=Level.ERROR, what=what)
@@ -145,7 +132,7 @@ def fit_tool(
     direction: int = 1,
     inertia: bool = False,
     max_delay: float = 0.05,
-    bias_deviation: float = USUAL_BIAS,
+    bias_deviation: float = stats.USUAL_BIAS,
     name: str = 'the FT sensor',
 ) -> ToolFit:
     """
@@ -183,7 +170,7 @@ def fit_tool(
         If the log is too short, does not turn enough, or needs a larger delay.
 
     """
-    require_direction(direction)
+    stats.require_direction(direction)
     if not 0.0 <= max_delay < np.inf:
         raise ModelError(f"'max_delay' is {max_delay}, expected 0 or more", about=('max_delay',))
     values = stacked('accelerations', motion.accelerations, 3)
@@ -191,9 +178,8 @@ def fit_tool(
         values = np.hstack([values, motion.angular_velocities])
     elif inertia:
         raise ModelError("'inertia' needs angular velocities", about=('inertia',))
-    ft_times, readings = _clean(
-        'the FT readings', motion.ft_times, stacked('readings', motion.readings, 6)
-    )
+    readings = stacked('readings', motion.readings, 6)
+    ft_times, readings = _clean('the FT readings', motion.ft_times, readings)
     imu_times, values = _clean('the readings of the IMU', motion.imu_times, values)
     n = N_BODY if inertia else N_POINT
     columns = _regressor_columns(imu_times, values, motion.sensor_H_imu, -direction, n)
@@ -201,32 +187,27 @@ def fit_tool(
     # bias the delay towards half a sample: both streams are smoothed alike.
     period = float(max(np.median(np.diff(ft_times)), np.median(np.diff(imu_times))))
     ft, imu = _smooth(ft_times, readings, period), _smooth(imu_times, columns, period)
-    first, last = max(ft.first, imu.first + max_delay), min(ft.last, imu.last - max_delay)
+    first = max(ft.gaps[0, 1], imu.gaps[0, 1] + max_delay)
+    last = min(ft.gaps[-1, 0], imu.gaps[-1, 0] - max_delay)
     times = np.arange(first, last, max(period, (last - first) / MAX_SAMPLES))
     times = times[ft.knows(times) & imu.knows(times, max_delay)]
     if not len(times):
-        raise LogError(
-            f'FT sensor and IMU are never known together, {max_delay:g} s before and after'
-        )
+        raise LogError(f'FT sensor and IMU are never known together, {max_delay:g} s around')
     measured = ft.spline(times)
-    problem = _Problem(imu.spline, n, times, measured, contiguous_blocks(times))
+    problem = _Problem(imu.spline, n, times, measured, stats.contiguous_blocks(times))
     proper = imu.spline(times)[:, -3:]
     spreads = np.linalg.svd(proper - proper.mean(axis=0))[1] / np.sqrt(len(times))
     if spreads[1] < MIN_SPREAD:
         text = ', '.join(f'{x:.2g}' for x in spreads)
-        raise LogError(
-            f'gravity in the frame of {name} spreads by {text} m/s^2 along its axes, two must '
-            f'reach {MIN_SPREAD:g}'
-        )
+        where = f'along the axes of {name}, two must reach {MIN_SPREAD:g}'
+        raise LogError(f'gravity spreads by {text} m/s^2 {where}')
     loads = np.repeat(np.linalg.norm(measured.std(axis=0).reshape(2, 3), axis=1), 3)
     sizes = loads = np.maximum(loads, MIN_SIZE)
     used, most, delay = np.ones(len(times), dtype=bool), max_delay, 0.0
     at_once, rank = problem.solve(sizes, used, 0.0)
     if rank < n + 6:
-        raise LogError(
-            f'the log determines {rank} of {n + 6} unknowns of the tool and offset of {name}',
-            about=('inertia',),
-        )
+        text = f'the log determines {rank} of {n + 6} unknowns of the tool and offset of {name}'
+        raise LogError(text, about=('inertia',))
     if most > 0.0:
         # Unlike rest, the motion must determine a delay.
         most *= bool(np.sqrt(problem.covariance(sizes, at_once, 0.0, True)[-1, -1]) < most)
@@ -236,25 +217,25 @@ def fit_tool(
         delay = problem.best_delay(sizes, used, most)
         at_edge |= abs(delay) == most > 0.0
         x = problem.solve(sizes, used, delay)[0]
-        left, signals = (
-            values[used] for values in (problem.residuals(x, delay), problem.signals(x, delay))
-        )
+        left = problem.residuals(x, delay)[used]
+        signals = measured[used] - left - x[n:]
         # Noise alone: an axis whose gain is wrong is not outvoted for that.
         gains = (left * signals).sum(axis=0) / np.maximum((signals**2).sum(axis=0), MIN_SIZE)
-        sizes = np.maximum(scales(left - gains * signals), EXACT * loads)
+        sizes = np.maximum(stats.scales(left - gains * signals), EXACT * loads)
     x, at_once = (problem.solve(sizes, used, one)[0] for one in (delay, 0.0))
     blocks = np.unique(problem.blocks[used], return_inverse=True)[1]
     kept = problem._replace(times=times[used], measured=measured[used], blocks=blocks)
     # With wrong axes no delay fits, which shows without a delay as well.
-    shown = (at_once, 0.0) if at_edge else (x, delay)
-    misalignment = kept.misalignment(*shown)
-    if at_edge and (at_once[0] <= 0.0 or misalignment > MAX_MISALIGNMENT):
+    shown, at = (at_once, 0.0) if at_edge else (x, delay)
+    Y = kept.regressor(at)[:, :3]
+    explained, wanted = Y[..., 0] * shown[0], kept.measured[:, :3] - Y[..., 1:] @ shown[1:]
+    a, f = explained - explained.mean(axis=0), wanted - wanted.mean(axis=0)
+    misalignment = float(Rotation.align_vectors(f, a)[0].magnitude())
+    if at_edge:
+        if at_once[0] > 0.0 and misalignment <= MAX_MISALIGNMENT:
+            text = f"the streams fit best with a delay at the limit 'max_delay', {most:.3g} s"
+            raise LogError(text, about=('max_delay',))
         x, delay, most = at_once, 0.0, 0.0
-    elif at_edge:
-        raise LogError(
-            f"the streams fit best with a delay at the limit 'max_delay', {most:.3g} s",
-            about=('max_delay',),
-        )
     covariance = kept.covariance(sizes, x, delay, most > 0.0)
     deviations, mass, centre = np.sqrt(np.diag(covariance)), float(x[0]), x[1:4] / x[0]
     # c = h / m, to first order.
@@ -263,25 +244,18 @@ def fit_tool(
     of_bias = bias_deviation * mass * np.concatenate([np.ones(3), arms])
     residuals = problem.residuals(x, delay)
     return ToolFit(
-        mass=mass,
-        mass_deviation=float(deviations[0]),
-        centre=centre,
+        mass=mass, mass_deviation=float(deviations[0]), centre=centre,
         centre_deviations=np.sqrt(np.diag(to_centre @ covariance[:4, :4] @ to_centre.T)),
         inertia=x[4:n] if inertia else None,
-        inertia_deviations=deviations[4:n] if inertia else None,
-        offset=x[n:],
-        offset_deviations=np.hypot(deviations[n : n + 6], of_bias),
-        delay=delay,
+        inertia_deviations=deviations[4:n] if inertia else None, offset=x[n:],
+        offset_deviations=np.hypot(deviations[n : n + 6], of_bias), delay=delay,
         delay_deviation=float(deviations[-1]) if most > 0.0 else np.inf,
-        misalignment=misalignment,
-        spreads=spreads,
-        rms_offset_only=measured[used].std(axis=0),
+        misalignment=misalignment, spreads=spreads, rms_offset_only=measured[used].std(axis=0),
         rms_without_delay=np.sqrt((problem.residuals(at_once, 0.0)[used] ** 2).mean(axis=0)),
         rms=np.sqrt((residuals[used] ** 2).mean(axis=0)),
-        noise=scales(np.diff(readings, axis=0)) / np.sqrt(2.0),
-        residuals=residuals,
+        noise=stats.scales(np.diff(readings, axis=0)) / np.sqrt(2.0), residuals=residuals,
         used=used,
-    )
+    )  # fmt: skip
 
 
 def _solve(Y: Array, measured: Array, sizes: Array) -> tuple[Array, int]:
@@ -289,15 +263,14 @@ def _solve(Y: Array, measured: Array, sizes: Array) -> tuple[Array, int]:
     rows = (Y / sizes[:, None]).reshape(6 * len(Y), -1)
     lengths = np.linalg.norm(rows, axis=0)
     lengths[lengths == 0.0] = 1.0
-    x, _, rank, _ = np.linalg.lstsq(
-        rows / lengths, (measured / sizes).ravel(), rcond=RANK_TOLERANCE
-    )
+    target = (measured / sizes).ravel()
+    x, _, rank, _ = np.linalg.lstsq(rows / lengths, target, rcond=RANK_TOLERANCE)
     return x / lengths, int(rank)
 
 
 def _clean(what: str, times: Array, values: Array) -> tuple[Array, Array]:
     """Return samples without NaN and stamps that go back; times (n,) [s], values (n, m)."""
-    require_shape(f'times of {what}', times, len(values))
+    stats.require_shape(f'times of {what}', times, len(values))
     kept = np.isfinite(times) & np.isfinite(values).all(axis=1)
     times, values = times[kept], values[kept]
     later = np.diff(np.maximum.accumulate(times), prepend=-np.inf) > 0.0
@@ -325,18 +298,16 @@ def _regressor_columns(
 
 
 class _Smooth(NamedTuple):
-    """A stream that can be evaluated from `first` to `last` [s], except in gaps (g, 2) [s]."""
+    """A stream that can be evaluated but in gaps (g, 2) [s], the first and last outside of it."""
 
     spline: Callable[[Array], Array]
-    first: float
-    last: float
     gaps: Array
 
     def knows(self, times: Array, around: float = 0.0) -> Mask:
         """Return at which times (n,) it is known, `around` [s] before and after."""
-        known: Mask = (times - around >= self.first) & (times + around <= self.last)
+        known: Mask = np.ones(len(times), dtype=bool)
         for begin, end in self.gaps:
-            known &= (times + around < begin) | (times - around > end)
+            known &= (times + around <= begin) | (times - around >= end)
         return known
 
 
@@ -344,9 +315,7 @@ def _smooth(times: Array, values: Array, width: float) -> _Smooth:
     """Smooth a stream with a Gaussian of standard deviation `width` [s]."""
     margin, length = SMOOTHING_REACH * width, times[-1] - times[0]
     if length <= 2.0 * margin:
-        raise LogError(
-            f'a stream of {length:.3g} s is too short to be smoothed over {2.0 * margin:.3g} s'
-        )
+        raise LogError(f'a stream of {length:.3g} s, smoothed over {2.0 * margin:.3g} s')
     if length > MAX_LENGTH * width:
         raise LogError(f'stamps reach over {length:.3g} s, limit {MAX_LENGTH * width:.3g} s')
     grid = np.arange(times[0], times[-1], width / GRID_STEPS)
@@ -354,8 +323,9 @@ def _smooth(times: Array, values: Array, width: float) -> _Smooth:
     smoothed = gaussian_filter1d(even, GRID_STEPS, axis=0, truncate=SMOOTHING_REACH)
     steps = np.diff(times)
     wide = np.flatnonzero(steps > MIN_GAP_PERIODS * np.median(steps))
-    gaps = np.column_stack([times[wide] - margin, times[wide + 1] + margin])
-    return _Smooth(CubicSpline(grid, smoothed), times[0] + margin, grid[-1] - margin, gaps)
+    begins = np.array([-np.inf, *(times[wide] - margin), grid[-1] - margin])
+    ends = np.array([times[0] + margin, *(times[wide + 1] + margin), np.inf])
+    return _Smooth(CubicSpline(grid, smoothed), np.column_stack([begins, ends]))
 
 
 class _Problem(NamedTuple):
@@ -380,10 +350,6 @@ class _Problem(NamedTuple):
         """Return the residuals of the readings, (n, 6) [N, Nm]."""
         return np.asarray(self.measured - self.regressor(delay) @ x)
 
-    def signals(self, x: Array, delay: float) -> Array:
-        """Return the wrenches of the tool, (n, 6) [N, Nm]."""
-        return np.asarray(self.regressor(delay)[..., :-6] @ x[:-6])
-
     def solve(self, sizes: Array, used: Mask, delay: float) -> tuple[Array, int]:
         """Return the unknowns and the rank; sizes (6,) of residuals, used (n,)."""
         return _solve(self.regressor(delay)[used], self.measured[used], sizes)
@@ -395,8 +361,8 @@ class _Problem(NamedTuple):
         def left_by(some: Indices | Mask) -> Array:
             return np.asarray(self.measured - Y @ _solve(Y[some], self.measured[some], sizes)[0])
 
-        fits = consensus(left_by, len(Y), least, 1, START_SAMPLES)
-        return ~near(~fits, self.times, REACH)
+        fits = stats.consensus(left_by, len(Y), least, 1, START_SAMPLES)
+        return ~stats.near(~fits, self.times, REACH)
 
     def best_delay(self, sizes: Array, used: Mask, most: float) -> float:
         """Return the delay of the smallest residual, at most `most` either way [s]."""
@@ -422,15 +388,11 @@ class _Problem(NamedTuple):
         return float(minimize_scalar(cost, bounds=bounds, method='bounded', options=options).x)
 
     def covariance(self, sizes: Array, x: Array, delay: float, delayed: bool) -> Array:
-        """
-        Return the covariance of the unknowns and, last, of the delay if it is unknown.
-
-        Each axis has an error of its gain as well, whose size is that of the residuals that such
-        errors explain beyond the noise of the blocks, for the forces and for the moments.
-        """
+        """Return the covariance of the unknowns and, last, of the delay if it is unknown."""
+        # Each axis has an error of its gain as well, of the size that residuals beyond noise show.
         Y, step = self.regressor(delay), DERIVATIVE_STEP
         left = ((self.measured - Y @ x) / sizes).reshape(-1, 1)
-        signals = self.signals(x, delay) / sizes
+        signals = (Y @ x - x[-6:]) / sizes
         if delayed:
             slope = (self.regressor(delay + step) - self.regressor(delay - step)) / (2.0 * step)
             Y = np.concatenate([Y, (slope @ x)[..., None]], axis=2)
@@ -442,19 +404,11 @@ class _Problem(NamedTuple):
             taken = back @ gains
             basis, values, _ = np.linalg.svd(gains - columns @ taken, full_matrices=False)
             shown = basis.T @ left
-            likely = np.abs(shown[:, 0]) < MAX_MODEL_ERROR * values
+            likely = np.abs(shown[:, 0]) < stats.MAX_MODEL_ERROR * values
             basis, shown, energy = basis[:, likely], shown[likely], values[likely] ** 2
             left = left - basis @ shown
-            noise = np.diagonal(covariances_by_blocks(basis, left, draws)[0]) / energy
+            noise = np.diagonal(stats.covariances_by_blocks(basis, left, draws)[0]) / energy
             squares = np.maximum(shown[:, 0] ** 2 / energy - noise, 0.0)
             weights = 1.0 / (1.0 + noise / USUAL_GAIN_ERROR**2)
             of_gains += weights @ squares / max(weights.sum(), 1.0) * taken @ taken.T
-        return np.asarray(fit_by_blocks(columns, left, draws)[1][0] + of_gains)
-
-    def misalignment(self, x: Array, delay: float) -> float:
-        """Return the angle between the IMU's axes and those that fit forces best [rad]."""
-        Y = self.regressor(delay)[:, :3]
-        explained = Y[..., 0] * x[0]
-        wanted = self.measured[:, :3] - Y[..., 1:] @ x[1:]
-        a, f = explained - explained.mean(axis=0), wanted - wanted.mean(axis=0)
-        return float(Rotation.align_vectors(f, a)[0].magnitude())
+        return np.asarray(stats.fit_by_blocks(columns, left, draws)[1][0] + of_gains)

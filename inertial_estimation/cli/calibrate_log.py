@@ -173,6 +173,9 @@ def _predict(
     robot, settings, calibrations = _robot(chosen)
     settings = in_hindsight(settings)
     log = _open(chosen, robot, settings, parts[0])
+    for name, stream in log.statistics.fts.items() if log.statistics else ():
+        if stream.invalid:
+            show(escape(f'{name}: {stream.invalid} samples of the log have no valid reading'))
     ranges = [_range(one) for one in parts]
     for one in ranges:
         log.within(one)  # Raises if it is empty.

@@ -13,7 +13,6 @@ from typing import Any
 from inertial_estimation.cli.files import load_urdf
 from inertial_estimation.cli.identify_summary import extra_values, extras_yaml, summarize
 from inertial_estimation.cli.render import (
-    FULL_WIDTH,
     Columns,
     all_tables,
     findings_lines,
@@ -76,7 +75,7 @@ def run(chosen: argparse.Namespace) -> int:
         write_whole(chosen.out_yaml, extras_yaml(found))
     show(*_overview(found, summary), *findings_lines(found.findings))
     if chosen.full:
-        show(*all_tables(summary), width=FULL_WIDTH)
+        show(*all_tables(summary))
     if refusal is not None:
         raise refusal
     return 0

@@ -17,20 +17,26 @@ Columns = Mapping[str, str | Callable[[Any], Any]]
 """By heading, the key of the values of a record, or a function of it."""
 UNITS = {'n': 'N', 'nm': 'Nm', 's': 's', 'm': 'm', 'rad': 'rad', 'hz': 'Hz', 'kg': 'kg'}
 """Units by the last part of a key."""
+TITLES = {
+    key: f'{what}; counts, rate and gap are those of the whole log'
+    for key, what in (('fts', 'FT sensors'), ('imus', 'IMUs'), ('joint_states', 'Joint states'))
+}
+"""By key; other titles are made of it."""
 MAX_LIST = 4
 """Names in a cell; of more, the first and the last."""
-WIDTH, FULL_WIDTH = 80, 140
+WIDTH, MAX_CELL = 80, 36
+"""Of a line, and of a cell that is not folded."""
 COLOURS = ('cyan', 'yellow', 'red')
 """Of findings, by level."""
 
 
-def show(*items: Any, width: int = WIDTH) -> None:
-    """Print text and tables, None: nothing, in the width of the terminal, else in `width`."""
+def show(*items: Any) -> None:
+    """Print text and tables, None: nothing, in the width of the terminal, else in `WIDTH`."""
     from rich.console import Console
 
     console = Console(highlight=False)
     if not console.is_terminal:
-        console = Console(highlight=False, width=width)
+        console = Console(highlight=False, width=WIDTH)
     # Written here, as rich would end the process by itself on a broken pipe.
     with console.capture() as captured:
         for item in items:
@@ -95,17 +101,33 @@ def all_tables(data: Mapping[str, Any], title: str = '') -> Iterator[Any]:
         # Findings have lines of their own.
         if not records or not _is_nested(records) or key == 'findings':
             continue
-        name = f'\n{title}: {heading(key)}' if title else f'\n{heading(key).capitalize()}'
+        name = heading(key) if title else TITLES.get(key, heading(key).capitalize())
+        name = f'\n{title}: {name}' if title else f'\n{name}'
         if isinstance(records, Mapping):
             yield table(name, ('', 'value'), records.items())
             continue
         parts = [{k: v for k, v in one.items() if _is_nested(v)} for one in records]
         nested = {k for one in parts for k in one}
-        yield records_table(
-            name, [{k: v for k, v in one.items() if k not in nested} for one in records]
-        )
+        for keys in _fitting(records, [key for key in records[0] if key not in nested]):
+            yield records_table(name, records, keys)
+            name = ''
         for one, part in zip(records, () if title else parts, strict=False):
             yield from all_tables(part, str(next(iter(one.values()))))
+
+
+def _fitting(records: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> Iterator[list[str]]:
+    """Yield keys of columns that fit a line, the first of them with each."""
+    sizes = [
+        min(max(map(len, [heading(key), *(cell(one[key]) for one in records)])), MAX_CELL) + 2
+        for key in keys
+    ]
+    begin, room = 1, WIDTH - sizes[0]
+    for k, size in enumerate(sizes[1:], start=1):
+        if size > room:
+            yield [keys[0], *keys[begin:k]]
+            begin, room = k, WIDTH - sizes[0]
+        room -= size
+    yield [keys[0], *keys[begin:]]
 
 
 def _is_nested(value: Any) -> bool:

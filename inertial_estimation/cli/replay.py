@@ -12,7 +12,6 @@ from typing import Any
 
 from inertial_estimation.cli.files import load_urdf
 from inertial_estimation.cli.render import (
-    FULL_WIDTH,
     Columns,
     all_tables,
     escape,
@@ -69,7 +68,6 @@ def run(chosen: argparse.Namespace) -> None:
             offsets=OffsetRequest(
                 chosen.offsets_from, TimeRange(*chosen.offset_range), chosen.support
             ),
-            deviations_rate=None if chosen.out is None else settings.outputs.deviations_rate,
             out=chosen.out,
             whole=False,
             progress=progress,
@@ -77,7 +75,7 @@ def run(chosen: argparse.Namespace) -> None:
     write_json(chosen.json, {**found.summary, 'findings': list(found.findings)})
     show(*_summary(found))
     if chosen.full:
-        show(*all_tables(found.summary), width=FULL_WIDTH)
+        show(*all_tables(found.summary))
 
 
 def _summary(found: Replay) -> Iterator[Any]:

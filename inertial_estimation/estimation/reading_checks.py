@@ -122,12 +122,17 @@ def largest_leap(robot: Robot) -> float:
 def without_leaps(robot: Robot, samples: SampleBatch) -> tuple[SampleBatch, list[Finding]]:
     """Return samples with NaN where an FT reading leaps out and back, and all leaps."""
     F, limit = samples.ft_readings, largest_leap(robot)
-    changes = np.diff(F, axis=0)
-    leaps = np.nan_to_num(np.abs(changes)).max(axis=2, initial=0.0) > limit
-    alone = np.zeros(F.shape[:2], dtype=bool)
+    kept = replace(samples, ft_readings=np.where(leaps_alone(F, limit)[..., None], np.nan, F))
+    return kept, [*leaping_readings(robot, np.diff(F, axis=0), limit)]
+
+
+def leaps_alone(readings: Array, limit: float) -> Mask:
+    """Return a mask (n, n_fts) of readings (n, n_fts, 6) that leap out and back."""
+    changes = np.abs(np.diff(readings, axis=0))
+    leaps = np.nan_to_num(changes).max(axis=2, initial=0.0) > limit
+    alone = np.zeros(readings.shape[:2], dtype=bool)
     alone[1:-1] = leaps[1:] & leaps[:-1]
-    kept = replace(samples, ft_readings=np.where(alone[..., None], np.nan, F))
-    return kept, [*leaping_readings(robot, changes, limit)]
+    return alone
 
 
 class ImuModel:
@@ -238,8 +243,9 @@ class ReadingChecks:
     def judge(self, samples: list[Sample]) -> bool:
         """Check a window; return true if other subjects fail than before."""
         robot, window = self._robot, SampleBatch.stack(samples)
+        # Where a unit is wrong, so may be that of the velocities of other joints.
         joints = [*positions_beyond_range(robot, window, self._ends)]
-        joints += frozen_positions(robot, window)
+        joints = joints or [*frozen_positions(robot, window)]
         imus = [*gravity_at_rest(robot, window)]
         if not joints:
             names = {one.subject for one in imus}

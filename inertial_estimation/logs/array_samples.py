@@ -17,6 +17,7 @@ import numpy as np
 from inertial_estimation.arrays import Array, Indices, Stamps
 from inertial_estimation.config import EstimatorSettings, FtSettings, ImuSettings
 from inertial_estimation.estimation.contact_stream import ContactStream
+from inertial_estimation.estimation.reading_checks import largest_leap, leaps_alone
 from inertial_estimation.logs.log import Log, Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -62,13 +63,16 @@ class ArraySamples:
     def __init__(
         self, robot: Robot, settings: EstimatorSettings, sources: Sequence[Source] = ()
     ) -> None:
-        used, fts_used = settings.filter, [settings.ft_of(one.name) for one in robot.ft_sensors]
-        imus_used = [settings.imu_of(one.name) for one in robot.imus]
-        if (
-            used.kind == 'kalman'
-            or any(given.temperature_topic for given in fts_used)
-            or not set(robot.joint_names) - set(settings.joint_states.assumed)
-        ):  # fmt: skip
+        self._sensors: dict[str, list[tuple[str, FtSettings | ImuSettings, str]]] = {
+            'ft': [(one.name, settings.ft_of(one.name), '') for one in robot.ft_sensors],
+            'imu': [(one.name, settings.imu_of(one.name), one.measures) for one in robot.imus],
+        }
+        """Name, settings and measured quantities."""
+        used, every = settings.filter, (*self._sensors['ft'], *self._sensors['imu'])
+        given = [one for _, one, _ in every]
+        warm = any(isinstance(one, FtSettings) and one.temperature_topic for one in given)
+        moves = set(robot.joint_names) - set(settings.joint_states.assumed)
+        if used.kind == 'kalman' or warm or not moves:
             raise Irregular
         self._robot, self._settings, self._sources = robot, settings, sources
         self._joints = JointStreams(robot.joint_names, settings)
@@ -81,10 +85,10 @@ class ArraySamples:
         self._done_ns = self._first_ns = self._last_ns = self._n_samples = 0
         """Stamp up to which messages are used, first and last instant, number of samples."""
         self._lead = len(robot.joint_names)
-        longest = max(settings.joint_states.max_age, settings.frozen_after)
-        longest = max([longest, *(one.max_age for one in (*fts_used, *imus_used))])
-        memory = 2.0 * used.window + used.delay + longest
-        self._memory_ns = round(1e9 * memory)
+        longest = max(
+            settings.frozen_after, *(one.max_age for one in (settings.joint_states, *given))
+        )
+        self._memory_ns = round(1e9 * (2.0 * used.window + used.delay + longest))
         self._newest_ns = self._newest_joints_ns = 0
         self._late = {source.name: [0, 0] for source in sources[:-1]}
         self._origins: list[tuple[int, int]] = []
@@ -104,7 +108,19 @@ class ArraySamples:
                 first = int(stamps.min())
                 self._origins.append((first, first - source.offset_ns))
             found.append((source, stamps, order))
-        self._check_order(found)
+        # Time must not go back; readings that come behind their joint state are counted.
+        all_stamps, order = (np.concatenate([one[k] for one in found]) for k in (1, 2))
+        all_stamps = all_stamps[np.argsort(order, kind='stable')]
+        newest = np.maximum.accumulate(np.append(self._newest_ns, all_stamps))
+        if (all_stamps < newest[:-1] - HELD_NS).any():
+            raise Irregular
+        *others, (_, joints, joint_order) = found
+        leading = np.append(self._newest_joints_ns, joints)
+        for source, own, own_order in others:
+            counts = self._late[source.name]
+            counts[0] += int((own <= leading[np.searchsorted(joint_order, own_order)]).sum())
+            counts[1] += len(own)
+        self._newest_ns, self._newest_joints_ns = int(newest[-1]), int(leading[-1])
 
     def add_table(self, rows: SampleBatch) -> None:
         """Take a table whose rows are messages of all streams at once."""
@@ -112,14 +128,12 @@ class ArraySamples:
         known = stamps > 0
         if not known.any() or stamps[0] < 0 or (np.diff(stamps) < 0).any():
             raise Irregular
-        order, given, robot = np.arange(n), self._settings, self._robot
-        fts = [('ft', k, given.ft_of(one.name)) for k, one in enumerate(robot.ft_sensors)]
-        imus = [('imu', k, given.imu_of(one.name)) for k, one in enumerate(robot.imus)]
+        order = np.arange(n)
         motions = np.concatenate([rows.angular_velocities, rows.proper_accelerations], axis=2)
-        for kind, k, sensor in (*fts, *imus):
-            own = np.where(known, stamps + round(1e9 * sensor.time_offset), 0)
-            readings = rows.ft_readings if kind == 'ft' else motions
-            self._stream(kind, k).waiting.append((own, order, readings[:, k]))
+        for kind, readings in ('ft', rows.ft_readings), ('imu', motions):
+            for k, (_, sensor, _) in enumerate(self._sensors[kind]):
+                own = np.where(known, stamps + round(1e9 * sensor.time_offset), 0)
+                self._stream(kind, k).waiting.append((own, order, readings[:, k]))
         layout, first = self._joints.layout(0, self._robot.joint_names), int(known.argmax())
         if layout.part is None:
             raise Irregular
@@ -170,21 +184,6 @@ class ArraySamples:
             self._streams[key] = BatchStream(6, self._memory_ns)
         return self._streams[key]
 
-    def _check_order(self, found: Sequence[tuple[Source, Stamps, Indices]]) -> None:
-        """Raise if time was set back; count readings that come behind their joint state."""
-        stamps, order = (np.concatenate([one[k] for one in found]) for k in (1, 2))
-        stamps = stamps[np.argsort(order, kind='stable')]
-        newest = np.maximum.accumulate(np.append(self._newest_ns, stamps))
-        if (stamps < newest[:-1] - HELD_NS).any():
-            raise Irregular
-        *others, (_, joints, joint_order) = found
-        leading = np.append(self._newest_joints_ns, joints)
-        for source, own, own_order in others:
-            counts = self._late[source.name]
-            counts[0] += int((own <= leading[np.searchsorted(joint_order, own_order)]).sum())
-            counts[1] += len(own)
-        self._newest_ns, self._newest_joints_ns = int(newest[-1]), int(leading[-1])
-
     def due(self, seconds: float) -> int:
         """Return the stamp up to which messages are final if they span some time, otherwise 0."""
         leading = [self._stream(part) for part in self._joints.parts if part.name in self._leading]
@@ -232,13 +231,11 @@ class ArraySamples:
         self._done_ns = max([self._done_ns, *triggers[-1:].tolist()])
         self._last_ns = max([self._last_ns, *instants[-1:].tolist()])
         return Log(
-            samples,
-            min(self._origins, default=(0, self._first_ns))[1],
+            samples, min(self._origins, default=(0, self._first_ns))[1],
             AssemblerStatistics(self._n_samples, 0, self._joints.ignored, joints, fts, imus),
-            self._touches(clock, is_last=until_ns == np.inf),
-            StreamRates(rates, *sensors),
+            self._touches(clock, is_last=until_ns == np.inf), StreamRates(rates, *sensors),
             late={name: late / n for name, (late, n) in self._late.items() if late},
-        )
+        )  # fmt: skip
 
     def _triggers(
         self, leading: Sequence[tuple[JointPart, BatchStream]]
@@ -252,13 +249,19 @@ class ArraySamples:
         stamps, owners = stamps[rows], owners[rows]
         taken = np.flatnonzero(stamps > self._done_ns)
         if len(leading) > 1:
-            firsts = [part.first_row for part, _ in leading]
-            taken = taken[self._leads(stamps[taken], owners[taken], firsts)]
-        return (
-            stamps[taken],
-            owners[taken],
-            {part.name: np.cumsum(owners == k)[taken] - 1 for k, (part, _) in enumerate(leading)},
-        )
+            # Those with the lead joint, as `SampleAssembler.push_joints`.
+            max_age_ns = round(1e9 * self._settings.joint_states.max_age)
+            last, holds = self._done_ns, list[int]()
+            for row in taken.tolist():
+                stamp, first = int(stamps[row]), leading[owners[row]][0].first_row
+                if first <= self._lead or stamp - last > max_age_ns:
+                    self._lead = first
+                    if stamp > last:
+                        last = stamp
+                        holds.append(row)
+            taken = np.array(holds, dtype=np.intp)
+        fed = {part.name: np.cumsum(owners == k)[taken] - 1 for k, (part, _) in enumerate(leading)}
+        return stamps[taken], owners[taken], fed
 
     def _clock(
         self, triggers: Stamps, leading: Sequence[tuple[JointPart, BatchStream]], owners: Indices
@@ -278,19 +281,6 @@ class ArraySamples:
                 instants.append(last)
         return Clock(triggers, np.array(samples, dtype=np.intp), np.array(instants, np.int64))
 
-    def _leads(self, stamps: Stamps, owners: Indices, firsts: Sequence[int]) -> Indices:
-        """Return the messages that hold the lead joint, as `SampleAssembler.push_joints`."""
-        max_age_ns = round(1e9 * self._settings.joint_states.max_age)
-        lead, last, taken = self._lead, self._done_ns, []
-        for k, (stamp, owner) in enumerate(zip(stamps.tolist(), owners.tolist(), strict=True)):
-            if firsts[owner] <= lead or stamp - last > max_age_ns:
-                lead = firsts[owner]
-                if stamp > last:
-                    last = stamp
-                    taken.append(k)
-        self._lead = lead
-        return np.array(taken, dtype=np.intp)
-
     def _at_joints(
         self, parts: Sequence[tuple[JointPart, BatchStream]]
     ) -> tuple[Array, States, dict[str, StreamStatistics]]:
@@ -300,16 +290,11 @@ class ArraySamples:
         statistics: dict[str, StreamStatistics] = {}
         block: Array = np.repeat(self._assumed[0][:, None], n, axis=1)
         states: States = np.repeat(self._assumed[1][None], n, axis=0)
-        derived = {
-            VELOCITY - 1 + k: k
-            for k, source in enumerate((given.velocity_source, given.acceleration_source), start=1)
-            if source == 'filter'
-        }
+        sources = enumerate((given.velocity_source, given.acceleration_source), start=1)
+        derived = {VELOCITY - 1 + k: k for k, source in sources if source == 'filter'}
         for part, stream in parts:
             fresh = stream.states == State.FRESH
-            at: Any = np.ix_(fresh, part.joint_rows)
-            if fresh.all():
-                at = slice(None), part.rows
+            at: Any = (slice(None), part.rows) if fresh.all() else np.ix_(fresh, part.joint_rows)
             used = fresh
             block[:, at[0], at[1]] = 0.0
             for row, k in ((POSITION, 0), (VELOCITY, 1), (EFFORT, 2)):
@@ -321,10 +306,8 @@ class ArraySamples:
                 for row, k in derived.items():
                     block[row][at] = found[k - orders.start, fresh]
                 if smooth:
-                    values = found[0, fresh]
-                    block[POSITION][at] = np.where(
-                        np.isfinite(values), values, block[POSITION][at]
-                    )
+                    values, plain = found[0, fresh], block[POSITION][at]
+                    block[POSITION][at] = np.where(np.isfinite(values), values, plain)
                 used = fresh & stream.ready
             known = np.ix_(stream.states != State.ABSENT, part.joint_rows)
             states[known] = stream.states[known[0]]
@@ -341,23 +324,20 @@ class ArraySamples:
         self, kind: str, clock: Clock
     ) -> tuple[dict[str, StreamStatistics], Array, States]:
         """Return counters, readings (n, n_fts, 6) or (n, n_imus, 9), and states of sensors."""
-        settings, statistics = self._settings, {}
-        sensors: list[tuple[str, FtSettings | ImuSettings, str]]
-        if kind == 'ft':
-            sensors = [(one.name, settings.ft_of(one.name), '') for one in self._robot.ft_sensors]
-        else:
-            sensors = [
-                (one.name, settings.imu_of(one.name), one.measures) for one in self._robot.imus
-            ]
+        settings, statistics, sensors = self._settings, {}, self._sensors[kind]
         readings = np.full((len(clock.instants), len(sensors), 9 if kind == 'imu' else 6), np.nan)
         states = np.empty(readings.shape[:2], dtype=np.uint8)
         limit_ns, smooth = round(1e9 * settings.frozen_after), settings.filter.smooth_readings
+        limit = largest_leap(self._robot)
         for index, (name, given, measures) in enumerate(sensors):
             stream = self._stream(kind, index)
             if measures in ABSENT:
                 stream.values[:, ABSENT[measures]] = np.nan
             if isinstance(given, FtSettings) and given.range:
                 stream.values[(np.abs(stream.values) >= given.range).any(axis=1)] = np.nan
+            if kind == 'ft' and smooth:
+                # Smoothed, a reading that leaps out and back would spoil its neighbours.
+                stream.values[leaps_alone(stream.values[:, None], limit)[:, 0]] = np.nan
             stream.feed(clock.triggers)
             stream.place(clock, given.max_age)
             since, judged = unchanged_since(stream.values), judge_readings(stream.values, measures)

@@ -72,9 +72,7 @@ class BagReader(AbstractContextManager['BagReader']):
                 for topic, info in self._reader.topics.items()
             }
         except Exception as error:
-            # Damage shows as whatever the parts of rosbags happen to raise.
-            what = f'{type(error).__name__} {error}'.strip()
-            raise LogError(f"'{self.path}' cannot be read as a ROS 2 bag: {what}") from error
+            raise self._damage(error) from error
 
     def __exit__(self, *error: object) -> None:
         """Close the bag."""
@@ -144,8 +142,16 @@ class BagReader(AbstractContextManager['BagReader']):
             for part in parts:
                 yield from part
         except Exception as error:
-            what = f'{type(error).__name__} {error}'.strip()
-            raise LogError(f"'{self.path}' is damaged: {what}") from error
+            raise self._damage(error) from error
+
+    def _damage(self, error: Exception) -> LogError:
+        """Return the error of a damaged bag: parts of rosbags raise whatever they meet."""
+        from rosbags.rosbag2 import ReaderError
+
+        what = (
+            str(error).rstrip('.') if isinstance(error, ReaderError | OSError) else 'it is damaged'
+        )
+        return LogError(f"'{self.path}' is no complete ROS 2 bag: {what}")
 
 
 def _due(file: McapReader, topics: Sequence[str]) -> Iterator[Heads]:
@@ -273,11 +279,7 @@ class Stream(NamedTuple):
         return self._replace(values=values)
 
     def at(self, instants: Stamps, max_age: float) -> Array:
-        """
-        Interpolate between the messages before and after each instant; NaN: one is too far away.
-
-        instants (k,) [ns]; max_age [s]; returns (k, m).
-        """
+        """Interpolate at instants (k,) [ns], (k, m); NaN: no message within max_age [s] of it."""
         stamps, values = self.stamps_ns, self.values
         after = np.minimum(np.searchsorted(stamps, instants), len(stamps) - 1)
         before = np.where(stamps[after] == instants, after, np.maximum(after - 1, 0))

@@ -37,18 +37,12 @@ MESSAGES_PER_TICK = 2000
 def read_bag(
     path: Path, robot: Robot, settings: EstimatorSettings, progress: Progress, seconds: float = inf
 ) -> Iterator[Log]:
-    """
-    Yield the samples that the node would have made of messages in time, in pieces of a length.
-
-    Irregular: a later piece needs the messages one after the other.
-    """
+    """Yield the samples of the node in pieces of a length; Irregular: a later one has none."""
     needs = build_calibration(settings, robot).needs_temperature
     for sensor, needed in zip(robot.ft_sensors, needs, strict=True):
         if needed and not settings.ft_of(sensor.name).temperature_topic:
-            raise ConfigError(
-                f"'ft.{sensor.name}.temperature_topic' is empty, but its calibration has "
-                'temperature coefficients'
-            )
+            text = 'is empty, but the calibration has temperature coefficients'
+            raise ConfigError(f"'ft.{sensor.name}.temperature_topic' {text}")
     with BagReader(path) as reader:
         bag = Bag(reader, robot, settings, needs, progress)
         has_begun = False
@@ -101,11 +95,7 @@ class Bag(NamedTuple):
     def _by_stamp(
         self, router: Router, topics: Mapping[str, int], counts: Mapping[str, list[int]]
     ) -> Iterator[tuple[Source, Any]]:
-        """
-        Yield readings in the order of their stamps, the joint states last.
-
-        counts: of each other source, readings that come behind their joint state, and all.
-        """
+        """Yield readings by stamp, joint states last; counts: behind their joint state, all."""
         rank = {id(source): k for k, source in enumerate(router.sources)}
         held: list[tuple[int, int, int, int, Source, Any]] = []
         newest_ns = newest_joints_ns = epoch = 0
@@ -180,9 +170,6 @@ class LogAssembler(SampleAssembler):
     def log(self) -> Log:
         """Return the log."""
         return Log(
-            SampleBatch.stack(self.samples),
-            self._origin_ns or self.samples[0].stamp_ns,
-            self.statistics(),
-            Touches.of(self._present, self.contacts),
-            self.rates(),
-        )
+            SampleBatch.stack(self.samples), self._origin_ns or self.samples[0].stamp_ns,
+            self.statistics(), Touches.of(self._present, self.contacts), self.rates(),
+        )  # fmt: skip

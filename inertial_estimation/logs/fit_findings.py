@@ -147,9 +147,10 @@ def fit_findings(found: RobotFit) -> Iterator[Finding]:
         for note in answer.notes:
             yield finding('suboptimal', block.name, what=note)
         if answer.grade is not Grade.OPTIMAL:
+            steps = f' after {answer.iterations} steps' if answer.iterations > 1 else ''
             what = (
-                f'{answer.method} ended {answer.grade.value} after {answer.iterations} steps, '
-                f'optimality residual {answer.optimality:.1g}'
+                f'{answer.method} ended {answer.grade.value}{steps}, optimality residual '
+                f'{answer.optimality:.1g}'
             )
             yield finding('suboptimal', block.name, what=what)
     for name, parameters in found.payloads.items():

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import LogError, ModelError, NameNotFound
+from inertial_estimation.errors import ConfigError, LogError, ModelError, NameNotFound
 from inertial_estimation.findings import Finding, Level, few, finding, raise_errors
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import Determined, Evidence, determined
@@ -34,7 +34,7 @@ from inertial_estimation.logs.identify_settings import (
     submodel_bounds,
 )
 from inertial_estimation.logs.log import Log, LogSlice, Progress, no_progress
-from inertial_estimation.logs.reduction import LogPart, LogReader, LogReduction, Reduced, merged
+from inertial_estimation.logs.reduction import LogPart, LogReader, LogReduction, merged
 from inertial_estimation.model.geometry import link_shapes
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf, lightened
@@ -143,6 +143,8 @@ def identify(
 
     """
     settings = IdentifySettings() if settings is None else settings
+    if not isinstance(settings, IdentifySettings):
+        raise ConfigError(f"'settings' is {settings!r:.40}, expected IdentifySettings")
     some = [logs] if isinstance(logs, str | Path | Log) else list(logs)
     given = {Path(f'log {k}'): log for k, log in enumerate(some) if isinstance(log, Log)}
     fitted = [
@@ -152,7 +154,9 @@ def identify(
     tested = [*map(LogSlice.parse, validate)]
     settings.require_logs((*fitted, *tested))
     reader = LogReader(robot, settings, lock, fitted[0], progress, given)
-    builder = EquationBuilder(reader.robot, settings.choice(reader.robot), reader.calibration)
+    builder = EquationBuilder(
+        reader.robot, settings.choice(reader.robot, lock), reader.calibration
+    )
     bounds = submodel_bounds(settings.bounds, builder.blocks)
     points, notes = _link_points(reader.robot, method, settings.shapes, mesh_folders)
     reduction = LogReduction(reader, builder, settings, progress)
@@ -174,7 +178,9 @@ def identify(
         why = [*lacking, *(one for log in seen for one in log.findings)]
         reasons = '; '.join(map(str, why)) or 'something is missing in each sample'
         raise LogError(f'the logs give no equations: {reasons}')
-    still = list(_still_joints(seen, reader.robot))
+    lows, highs = np.stack([one.ranges for one in seen], axis=1)
+    sizes = zip(reader.robot.joint_names, np.fmax.reduce(highs) - np.fmin.reduce(lows))
+    still = [finding('motion', k, limit=MIN_MOTION) for k, size in sizes if size <= MIN_MOTION]
     if reader.robot.fixed_frame and len(still) == len(reader.robot.joint_names):
         raise_errors(replace(one, level=Level.ERROR) for one in still)
     if settings.rows.reject:
@@ -201,7 +207,13 @@ def identify(
     unseen = reduction.reduced(tested)
     validation = [one for one in merged(unseen) if one.block.submodel.name in known]
     findings = [
-        *_overlaps(fitted, tested),
+        *(
+            finding('suboptimal', str(one), what=f'{use} as {other}')
+            for use, pairs in (('predicted, and fitted', product(tested, fitted)),
+                               ('fitted twice, also', combinations(fitted, 2)))
+            for one, other in pairs
+            if one.overlaps(other)
+        ),
         *(finding('suboptimal', 'shapes', what=note) for note in notes),
         *lacking,
         *(
@@ -212,7 +224,13 @@ def identify(
         *(one for log in seen for one in log.findings),
         *rejected,
         *still,
-        *_unexcited(known),
+        *(
+            finding('unexcited', name, rank=one.seen.rank, possible=one.possible,
+                    what=f'{one.seen.rank} of {one.possible} combinations of unknowns are '
+                         f'determined, not {few(one.missing)}')
+            for name, one in known.items()
+            if one.missing
+        ),
         *contradictions(found, {log.part.path: log.evidence for log in seen}),
         *judged,
         *_lighter_links(found),
@@ -223,20 +241,16 @@ def identify(
             if not one.count
         ),
         *(one for log in unseen for one in predictions(log.part.path, found, log.evidence)),
-    ]
+    ]  # fmt: skip
     if bounds and not SOLVERS[method].bounded:
         findings.append(finding('suboptimal', 'bounds', what=f'{method} does not keep bounds'))
     links = [link for block in found.blocks for link in block.answer.unknowns.links]
+    parts, unseen_parts = (tuple(one.part for one in logs) for logs in (seen, unseen))
     return RobotIdentification(
-        method,
-        tuple(one.part for one in seen),
-        tuple(one.part for one in unseen),
-        found,
-        tuple(validation),
-        known,
+        method, parts, unseen_parts, found, tuple(validation), known,
         tuple({(one.subject, one.code, one.text): one for one in findings}.values()),
         {link: points[link] for link in links if link in points},
-    )
+    )  # fmt: skip
 
 
 def _link_points(
@@ -245,8 +259,8 @@ def _link_points(
     """
     Return the points where each link may have its mass, and geometry that could not be used.
 
-    Each link has the collision geometry of the URDF, else the visual one, else its box of the
-    settings, else the cuboid of even density with the inertia of its prior [A section V; M 25].
+    Collision geometry, else visual, else the box of the settings, else the even cuboid with the
+    inertia of the prior [A section V; M 25].
     """
     if method != METHOD:
         return {}, [] if settings is None else [f"{method} does not use 'shapes': choose {METHOD}"]
@@ -270,30 +284,3 @@ def _lighter_links(found: RobotFit) -> Iterator[Finding]:
         what = f'mass and inertia are scaled to {share:.2g} in the exported URDF'
         level = Level.INFO if share > MIN_MASS_SHARE else Level.WARNING
         yield finding('inertia', name, level=level, what=what)
-
-
-def _still_joints(seen: Sequence[Reduced], robot: Robot) -> Iterator[Finding]:
-    lows, highs = np.stack([one.ranges for one in seen], axis=1)
-    sizes = np.fmax.reduce(highs) - np.fmin.reduce(lows)
-    for name, size in zip(robot.joint_names, sizes, strict=True):
-        if size <= MIN_MOTION:
-            yield finding('motion', name, limit=MIN_MOTION)
-
-
-def _unexcited(known: Mapping[str, Determined]) -> Iterator[Finding]:
-    """Yield combinations of parameters that the logs do not determine."""
-    for name, one in known.items():
-        if one.missing:
-            what = (
-                f'{one.seen.rank} of {one.possible} combinations of unknowns are determined, not '
-                f'{few(one.missing)}'
-            )
-            yield finding('unexcited', name, what=what, rank=one.seen.rank, possible=one.possible)
-
-
-def _overlaps(fitted: Sequence[LogSlice], tested: Sequence[LogSlice]) -> Iterator[Finding]:
-    """Yield logs that are fitted and predicted, or fitted twice."""
-    for one, other in (*product(tested, fitted), *combinations(fitted, 2)):
-        if one.overlaps(other):
-            use = 'predicted, and fitted' if one in tested else 'fitted twice, also'
-            yield finding('suboptimal', str(one), what=f'{use} as {other}')

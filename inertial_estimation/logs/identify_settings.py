@@ -253,9 +253,14 @@ class IdentifySettings:
             node = replace(node, joints=tuple(joints), joint_states=left)
         return build_robot(node, urdf, locked_positions=locked, cut=cut)
 
-    def choice(self, robot: Robot) -> EquationChoice:
-        """Return the equations to build."""
+    def choice(self, robot: Robot, lock: Collection[str] = ()) -> EquationChoice:
+        """Return the equations to build, without those of locked joints."""
         rows, zone = self.rows, self.rows.dead_zone
+        efforts, gains = (
+            chosen([one for one in names if one not in lock], 'joint', where, robot.joint_names)
+            for names, where in ((rows.efforts, 'rows.efforts'), (rows.gains, 'rows.gains'))
+        )
+        zones = zone if isinstance(zone, Mapping) else dict.fromkeys(efforts, zone)
         external = (*rows.external, *(self.log.external if self.log else ()))
         ground_known = knows_ground(robot, external)
         if rows.base_link and robot.fixed_frame and not ground_known:
@@ -264,23 +269,17 @@ class IdentifySettings:
                 "'rows.external', or a robot that is not fixed"
             )
         sensors = [sensor.name for sensor in robot.ft_sensors]
-        efforts = chosen(rows.efforts, 'joint', 'rows.efforts', robot.joint_names)
-        gains = chosen(rows.gains, 'joint', 'rows.gains', robot.joint_names)
         if self.log is not None:
             self.log.require_torques([name for name in efforts if name not in gains])
         terms = chosen(rows.friction, 'term', 'rows.friction', [one.value for one in OF_A_JOINT])
         return EquationChoice(
-            wrenches=rows.wrenches,
-            ground_known=ground_known,
-            efforts=efforts,
-            friction=tuple(map(Term, terms)),
-            sign_width=rows.sign_width,
-            dead_zones=zone if isinstance(zone, Mapping) else dict.fromkeys(efforts, zone),
-            couplings=rows.couplings,
-            gains=gains,
-            offsets=chosen(rows.offsets, 'FT sensor', 'rows.offsets', sensors),
+            wrenches=rows.wrenches, ground_known=ground_known, efforts=efforts,
+            friction=tuple(map(Term, terms)), sign_width=rows.sign_width,
+            dead_zones={name: zones[name] for name in zones if name not in lock},
+            couplings=tuple(one for one in rows.couplings if not set(one) & set(lock)),
+            gains=gains, offsets=chosen(rows.offsets, 'FT sensor', 'rows.offsets', sensors),
             payloads=self.payloads,
-        )
+        )  # fmt: skip
 
     def require_logs(self, logs: Sequence[LogSlice]) -> None:
         """Raise for payloads that are in none of the logs."""
@@ -327,5 +326,5 @@ def submodel_bounds(bounds: BoundSettings, blocks: Iterable[Block]) -> dict[str,
             ellipsoids=stacked(own.links, bounds.ellipsoids, np.full((4, 4), np.nan)),
             total_mass=bounds.total_mass.get(block.submodel.name),
             extras=stacked([*named], named, FREE[:, 0]) if bounded else None,
-        )
+        )  # fmt: skip
     return found

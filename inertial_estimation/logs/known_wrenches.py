@@ -104,9 +104,7 @@ def knows_ground(robot: Robot, frames: Iterable[str]) -> bool:
     there = [name for name in frames if robot.frame(name)[0] == ground[0]]
     if not there or any(same_place(robot.frame(name), ground) for name in there):
         return bool(there)
-    raise ConfigError(
-        f"the wrench at '{there[0]}' needs that of the ground, at '{robot.fixed_frame}'"
-    )
+    raise ConfigError(f"the wrench at '{there[0]}' needs that at '{robot.fixed_frame}'")
 
 
 def prepare_with(

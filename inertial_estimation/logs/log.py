@@ -38,9 +38,8 @@ class TimeRange:
     def __post_init__(self) -> None:
         """Check the order."""
         if not self.start < self.stop:
-            raise CallError(
-                f'time range {self.start:g} s to {self.stop:g} s, expected two numbers in order'
-            )
+            text = f'time range {self.start:g} s to {self.stop:g} s'
+            raise CallError(f'{text}, expected two numbers in order')
 
     def mask(self, times: Array) -> Mask:
         """Return a mask of the times (n,) that are inside."""
@@ -80,9 +79,7 @@ class LogSlice:
         if not mark or Path(text).exists() or not (colon or Path(path).exists()):
             return cls(Path(text))
         if not (colon and 0.0 <= numbers[0] < numbers[1]):
-            raise CallError(
-                f"'{text}' names no part of a log, expected LOG@FROM:TO, FROM before TO"
-            )
+            raise CallError(f"'{text}' is no part of a log, expected LOG@FROM:TO, FROM before TO")
         return cls(Path(path), *numbers)
 
     def rows(self, stamps: NDArray[np.int64]) -> Indices:
@@ -138,39 +135,24 @@ class Touches:
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """
-    Samples of a robot.
-
-    Attributes
-    ----------
-    samples : SampleBatch
-        In the order of their stamps.
-    origin_ns : int
-        Stamp that times are counted from: that of the first FT message [ns].
-    statistics : AssemblerStatistics, optional
-        Of the streams; None for tables of numbers.
-    touches : Touches, optional
-        Contacts of the contacts topic at each sample.
-    problems : mapping of str to mapping of str to int
-        Messages with problems, by source and problem.
-    late : mapping of str to float
-        Share of the messages of a source that were recorded after the joint state of their stamp.
-    external : mapping of str to ndarray, shape (n, 6)
-        Known wrenches of the environment by frame, about its origin in its axes [N, Nm]; NaN:
-        unknown.
-    rates : StreamRates, optional
-        Mean rates of the streams.
-
-    """
+    """Samples of a robot."""
 
     samples: SampleBatch
+    """In the order of their stamps."""
     origin_ns: int
+    """Stamp that times are counted from: that of the first FT message [ns]."""
     statistics: AssemblerStatistics | None = None
+    """Of the streams; None for tables of numbers."""
     touches: Touches | None = None
+    """Contacts of the contacts topic at each sample."""
     rates: StreamRates | None = None
+    """Mean rates of the streams."""
     problems: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Messages with problems, by source and problem."""
     late: Mapping[str, float] = field(default_factory=dict)
+    """Share of the messages of a source that came after the joint state of their stamp."""
     external: Mapping[str, Array] = field(default_factory=dict)
+    """Known wrenches by frame, about its origin in its axes, NaN: unknown, (n, 6) [N, Nm]."""
 
     @property
     def times(self) -> Array:
@@ -203,10 +185,8 @@ class Log:
             return self
         rows = np.flatnonzero(inside)
         if not len(rows):
-            raise LogError(
-                f'no sample lies between {range_.start} s and {range_.stop} s: '
-                f'the log spans {times[0]:.2f} s to {times[-1]:.2f} s'
-            )
+            spans = f'the log spans {times[0]:.2f} s to {times[-1]:.2f} s'
+            raise LogError(f'no sample lies in {range_.start} s to {range_.stop} s: {spans}')
         return self.take(rows)
 
     def thinned(self, most: int) -> Log:

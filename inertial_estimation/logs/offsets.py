@@ -82,10 +82,8 @@ def compute_offsets(
         return Offsets(request, calibration, assumed)
     support = request.support or settings.fixed_link
     if request.source == 'model' and not support:
-        raise ConfigError(
-            "'support' is empty and no link is fixed: offsets from the model need one of them",
-            about=('support',),
-        )
+        text = "'support' is empty, and no link is fixed"
+        raise ConfigError(f'{text}: offsets from the model need one', about=('support',))
     part = recording.within(request.time_range).thinned(MAX_SAMPLES)
     samples = part.without_frozen()
     offsets, kept = calibration.offsets, ~assumed
@@ -100,11 +98,9 @@ def compute_offsets(
         findings, offsets = found.findings, found.offsets
         assumed, kept = found.assumed, ~found.found
         if findings and request.source == 'model' and not request.support:
-            raise LogError(
-                f"in 'offset_range', readings contradict the model with '{support}' as the only "
-                f'contact: {"; ".join(map(str, findings))}',
-                about=('offset_range',),
-            )
+            text = f"readings contradict the model with '{support}' as the only contact"
+            reasons = '; '.join(map(str, findings))
+            raise LogError(f"in 'offset_range' {text}: {reasons}", about=('offset_range',))
         progress('offsets from the model', 1.0)
     if request.source == 'torques':
         reference = samples.efforts

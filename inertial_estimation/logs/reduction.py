@@ -53,11 +53,7 @@ MIN_REJECTED, MAX_REJECTED = limit_of('disturbed'), 0.4
 
 
 class LogReader:
-    """
-    Reads the logs of a robot, or of its URDF as the settings read it.
-
-    `first` is the log that shows locked positions; `given` are logs that are open, by name.
-    """
+    """Reads logs of a robot or URDF; first: shows locked positions; given: open logs, by name."""
 
     def __init__(
         self,
@@ -100,10 +96,9 @@ class LogReader:
         log = self._read_whole(part)
         joints = self._whole.joint_names
         for name, values in zip(joints, log.samples.positions.T, strict=True):
-            if name not in self.robot.joint_names and checks.span(values) > 2 * MAX_LOCKED_MOTION:
-                raise LogError(
-                    f"{part}: locked joint '{name}' moves by {checks.span(values):.3g} rad or m"
-                )
+            size = checks.span(values)
+            if name not in self.robot.joint_names and size > 2 * MAX_LOCKED_MOTION:
+                raise LogError(f"{part}: locked joint '{name}' moves by {size:.3g} rad or m")
         kept = [joints.index(name) for name in self.robot.joint_names]
         columns = {
             name: values[:, kept]
@@ -330,11 +325,7 @@ def free_submodels(
     margin: float,
     known: Collection[str] = (),
 ) -> Mask:
-    """
-    Return the samples in which no unknown wrench acts on a submodel [T 7.3].
-
-    stamps (n,) [ns]; margin [s]; returns (n, n_submodels).
-    """
+    """Return samples without unknown wrench on submodels [T 7.3], (n, n_submodels); margin [s]."""
     free = np.ones((len(stamps), len(robot.submodels)), dtype=bool)
     for frame in contacts:
         robot.frame(frame, f"'rows.contacts' names '{frame}'")

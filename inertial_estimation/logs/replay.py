@@ -44,7 +44,7 @@ from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import stream_noise
 
 SAMPLES_OF_A_MEAN, SAMPLES_OF_A_PIECE = 100, 10
-"""Samples whose standard deviations are computed unless a bag is to hold them."""
+"""Samples whose standard deviations are averaged, of a log and of each of its pieces."""
 SAMPLES_PER_TICK = 50
 FAULT_SECONDS = 120.0
 """Faults are searched in the pieces that begin earlier than this [s]: they last."""
@@ -80,7 +80,8 @@ def replay(
     offsets : OffsetRequest, optional
         Origin of the FT offsets; the settings by default.
     deviations_rate : float, optional
-        Rate of the standard deviations [Hz], 0 for none; by default some 100 samples in all.
+        Rate of the standard deviations [Hz], 0 for none; by default that of the settings, of
+        which some 100 samples in all are averaged, and alone computed without a bag.
     out : str or Path, optional
         A new bag for the results, written piece by piece.
     whole : bool
@@ -107,7 +108,8 @@ def replay(
     if not (whole or isinstance(log, Log)) and request.source == 'settings':
         try:
             pieces = open_pieces(log, robot, settings, PIECE, progress)
-            return job.run(pieces, compute_offsets(request, None, robot, settings))
+            found = compute_offsets(request, None, robot, settings)
+            return job.run(pieces, found, SAMPLES_OF_A_PIECE)
         except Irregular:
             # Only a later part of the bag needs the messages one after the other.
             pass
@@ -127,11 +129,14 @@ class _Job(NamedTuple):
     whole: bool
     progress: Progress
 
-    def run(self, pieces: Iterable[Log], offsets: Offsets) -> Replay:
+    def run(
+        self, pieces: Iterable[Log], offsets: Offsets, n_averaged: int = SAMPLES_OF_A_MEAN
+    ) -> Replay:
         """Return the replay of the pieces; all of it if it is one."""
         estimator = build_estimator(self.settings, self.robot, calibration=offsets.calibration)
         summary, checks = Summary(self.robot, self.settings), ReadingChecks(self.robot)
-        limiter = RateLimiter(self.deviations_rate or 0)
+        rate, taken = self.deviations_rate, np.zeros(0, dtype=np.intp)
+        limiter = RateLimiter(self.settings.outputs.deviations_rate if rate is None else rate)
         few, even, span, reads, stride = [], [], [], not self.robot.ft_sensors, 1
         self.progress('estimating', 0.0)
         with ExitStack() as stack:
@@ -142,9 +147,14 @@ class _Job(NamedTuple):
                 if not len(rows):
                     continue
                 part = log if len(rows) == len(log.times) else log.take(rows)
-                found = self._estimated(part, estimator, offsets, limiter, checks)
+                found = self._estimated(part, estimator, offsets, checks)
+                if self.settings.outputs.deviations_rate and rate != 0.0:
+                    due = np.flatnonzero([*map(limiter.is_due, part.samples.stamp_ns.tolist())])
+                    taken = due if rate else due[spread(len(due), n_averaged)]
+                    written = taken if bag is None else due
+                    found = with_deviations(found, written, self.progress)
                 reads = reads or not np.isnan(found.recording.samples.ft_readings).all()
-                summary.add(found)
+                summary.add(found, taken)
                 if bag is not None:
                     bag.add(found, self.progress)
                 # Evenly spread over the samples that are judged, over all if none is.
@@ -153,19 +163,22 @@ class _Job(NamedTuple):
                 if len(few) == MAX_PIECES * stride:
                     stride *= 2
                     few = [one.take(np.arange(0, len(one.times), 2)) for one in few]
-                even += _even(found.recording, summary.start_ns)
+                # What the search for faults looks at.
+                times = part.samples.stamp_ns - summary.start_ns
+                if times[0] <= 1e9 * FAULT_SECONDS:
+                    after = np.unique(times // round(1e9 * PERIOD), return_index=True)[1]
+                    beside = [*np.maximum(after - 1, 0), *after, len(times) - 1]
+                    even.append(part.take(np.unique(beside)))
             if not (few and reads):
                 start, stop = self.time_range.start, self.time_range.stop
-                raise LogError(
-                    'no reading of any FT sensor' if few else
-                    f'no sample lies between {start} s and {stop} s: '
-                    f'the log spans {min(span):.2f} s to {max(span):.2f} s'
-                )  # fmt: skip
+                spans = f'the log spans {min(span):.2f} s to {max(span):.2f} s'
+                outside = f'no sample lies in {start} s to {stop} s: {spans}'
+                raise LogError('no reading of any FT sensor' if few else outside)
         self.progress('estimating', 1.0)
         self.progress('checks', 0.0)
         some = Replay.joined(few)
         record = summary.record(some) | {
-            'faults': fault_records(replace(some, recording=Log.joined(even))),
+            'faults': fault_records(replace(some, recording=Log.joined(even)))
         }
         self.progress('checks', 1.0)
         result = replace(found if self.whole else some, summary=record)
@@ -173,14 +186,9 @@ class _Job(NamedTuple):
         return replace(result, findings=findings)
 
     def _estimated(
-        self,
-        log: Log,
-        estimator: WrenchEstimator,
-        offsets: Offsets,
-        limiter: RateLimiter,
-        checks: ReadingChecks,
+        self, log: Log, estimator: WrenchEstimator, offsets: Offsets, checks: ReadingChecks
     ) -> Replay:
-        """Return the estimates of a piece, and their standard deviations at times."""
+        """Return the estimates of a piece."""
         failing, numbers = checks.follow(log.samples)
         marks = [partial(checks.marked, failing=one) if one else None for one in failing]
         estimate = clean = estimate_log(estimator, log.samples, log.touches, marks, numbers)
@@ -199,13 +207,7 @@ class _Job(NamedTuple):
             columns = [self.robot.link_names.index(link) for link in links]
             wrenches = internal.net(log.samples, estimate)[:, columns]
             found = replace(found, net=Inside(links, links, wrenches))
-        if not outputs.deviations_rate or self.deviations_rate == 0.0:
-            return found
-        rows = spread(len(log.samples), SAMPLES_OF_A_MEAN if self.whole else SAMPLES_OF_A_PIECE)
-        if self.deviations_rate is not None:
-            stamps = log.samples.stamp_ns.tolist()
-            rows = np.flatnonzero([limiter.is_due(stamp) for stamp in stamps])
-        return with_deviations(found, rows, self.progress)
+        return found
 
 
 def _in_hindsight(pieces: Iterable[Log]) -> Iterator[Log]:
@@ -221,15 +223,6 @@ def _in_hindsight(pieces: Iterable[Log]) -> Iterator[Log]:
         held = log
     if held is not None:
         yield held
-
-
-def _even(log: Log, start_ns: int) -> list[Log]:
-    """Return the samples of a piece that the search for faults looks at."""
-    times = log.samples.stamp_ns - start_ns
-    if times[0] > 1e9 * FAULT_SECONDS:
-        return []
-    after = np.unique(times // round(1e9 * PERIOD), return_index=True)[1]
-    return [log.take(np.unique([*np.maximum(after - 1, 0), *after, len(times) - 1]))]
 
 
 def estimate_log(

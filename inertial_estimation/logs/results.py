@@ -62,50 +62,32 @@ class LogDeviations(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """
-    Estimates of all samples of a log.
-
-    Attributes
-    ----------
-    estimator : WrenchEstimator
-        Its robot's joints, sensors and submodels give the order of the rows.
-    settings : EstimatorSettings
-        Those of the node.
-    recording : Log
-        The samples that were estimated.
-    estimate : WrenchEstimate
-        Arrays with one leading axis for the samples, as the node computes them.
-    clean : WrenchEstimate
-        The same without the readings of frozen intervals, which are known in hindsight.
-    offsets : Offsets
-        FT calibration that was used, and its origin.
-    judged : ndarray of bool, shape (n,)
-        Samples that the offsets were not computed from.
-    deviations : LogDeviations, optional
-        Standard deviations at some of the samples.
-    through : Inside, optional
-        Wrenches through joints, parent link on child link.
-    net : Inside, optional
-        Net wrenches of links.
-    summary : mapping
-        Figures of streams, offsets, wrenches and torques, as written by ``--json``.
-    findings : tuple of Finding
-        What is not as it should be.
-
-    """
+    """Estimates of all samples of a log."""
 
     estimator: WrenchEstimator
+    """Its robot's joints, sensors and submodels give the order of the rows."""
     settings: EstimatorSettings
+    """Those of the node."""
     recording: Log
+    """The samples that were estimated."""
     estimate: WrenchEstimate
+    """Arrays with one leading axis for the samples, as the node computes them."""
     clean: WrenchEstimate
+    """The same without the readings of frozen intervals, which are known in hindsight."""
     offsets: Offsets
+    """FT calibration that was used, and its origin."""
     judged: NDArray[np.bool_]
+    """Samples that the offsets were not computed from, shape (n,)."""
     deviations: LogDeviations | None = None
+    """Standard deviations at some of the samples."""
     through: Inside | None = None
+    """Wrenches through joints, parent link on child link."""
     net: Inside | None = None
+    """Net wrenches of links."""
     summary: Mapping[str, Any] = field(default_factory=dict)
+    """Figures of streams, offsets, wrenches and torques, as written by ``--json``."""
     findings: tuple[Finding, ...] = ()
+    """Faults and doubts."""
 
     @property
     def robot(self) -> Robot:
@@ -227,11 +209,10 @@ class ResultBag(AbstractContextManager['ResultBag']):
         """Write the results of a piece."""
         estimate, through, net = replay.estimate, replay.through, replay.net
         layout = Layout(
-            replay.robot,
-            estimate.contacts[: len(replay.settings.contacts)],
+            replay.robot, estimate.contacts[: len(replay.settings.contacts)],
             () if through is None else tuple(zip(through.names, through.frames)),
             () if net is None else net.names,
-        )
+        )  # fmt: skip
         surfaces = layout.surfaces
         fixed = {one.topic: encoders(one, layout) for one in OUTPUTS if not one.names_contacts}
         # Touches come and go, and may take the row of a default contact.

@@ -133,20 +133,14 @@ def pair_on_robot(robot: Robot, settings: EstimatorSettings, ft: str, imu: str) 
     sensor = fts[_named('FT sensor', 'ft', ft, list(fts))]
     source = imus[_named('IMU', 'imu', imu, list(imus))]
     if source.link != sensor.child:
-        raise ConfigError(
-            f"IMU '{imu}' is on {robot.link_names[source.link]}, FT sensor '{ft}' carries "
-            f'{robot.link_names[sensor.child]}'
-        )
+        link, carried = (robot.link_names[k] for k in (source.link, sensor.child))
+        raise ConfigError(f"IMU '{imu}' is on {link}, FT sensor '{ft}' carries {carried}")
     of_ft, of_imu = settings.ft_of(ft), settings.imu_of(imu)
     return SensorPair(
-        of_ft.topic,
-        of_imu.topic,
-        inverse_pose(sensor.child_H_sensor) @ source.L_H_S,
-        sensor.direction,
-        of_imu.time_offset - of_ft.time_offset,
-        accepted_frame_ids(settings, robot, sensor),
-        accepted_frame_ids(settings, robot, source),
-    )
+        of_ft.topic, of_imu.topic, inverse_pose(sensor.child_H_sensor) @ source.L_H_S,
+        sensor.direction, of_imu.time_offset - of_ft.time_offset,
+        accepted_frame_ids(settings, robot, sensor), accepted_frame_ids(settings, robot, source),
+    )  # fmt: skip
 
 
 def read_tool_log(
@@ -165,18 +159,14 @@ def read_tool_log(
         times = (stream.stamps_ns - origin) / 1e9
         kept = time_range.mask(times)
         if not kept.any():
-            raise LogError(
-                f"no message of '{stream.topic}' lies between {time_range.start} s and "
-                f'{time_range.stop} s: they span {times[0]:.2f} s to {times[-1]:.2f} s'
-            )
+            spans = f'they span {times[0]:.2f} s to {times[-1]:.2f} s'
+            part = f'{time_range.start} s to {time_range.stop} s'
+            raise LogError(f"no message of '{stream.topic}' lies in {part}: {spans}")
         found += [times[kept], stream.values[kept]]
     ft_times, wrenches, imu_times, values = found
     motion = ToolMotion(
-        ft_times,
-        wrenches @ calibration.matrix.T,
-        imu_times + pair.imu_time_offset,
+        ft_times, wrenches @ calibration.matrix.T, imu_times + pair.imu_time_offset,
         values[:, :3] - np.asarray(imu_offset),
-        None if np.isnan(values[:, 3:]).all() else values[:, 3:],
-        pair.sensor_H_imu,
-    )
+        None if np.isnan(values[:, 3:]).all() else values[:, 3:], pair.sensor_H_imu,
+    )  # fmt: skip
     return ToolLog(motion, origin)

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.fault_hypotheses import Fault
 from inertial_estimation.findings import Finding, few, finding, limit_of
 from inertial_estimation.logs.results import Replay
@@ -44,7 +44,6 @@ UNUSABLE = np.isin(
     [SensorState.ABSENT, SensorState.STALE, SensorState.INVALID, SensorState.PARTIAL],
 )
 """By state."""
-REASONS = {SensorState.PARTIAL: 'accelerometer or gyroscope alone'}
 STARTUP = 2.0
 """Streams that come later than this after the first sample are missing [s]."""
 
@@ -79,6 +78,8 @@ class Summary:
         """Results that depend on assumed joints."""
         self._free: Mask = np.zeros(len(robot.submodels), dtype=bool)
         """Submodels that are without a contact of six unknowns at times."""
+        self._zero: Mask = np.ones(len(robot.joint_names), dtype=bool)
+        """Joints that report a position of exactly zero."""
         self._reported = np.full((2, len(robot.joint_names)), np.nan)
         """Least and greatest torque that the robot reports of each joint."""
         self._times: list[float] = []
@@ -86,21 +87,25 @@ class Summary:
         self.start_ns = 0
         """Stamp of the first sample."""
         self._n_samples, self._judged, self._periods = 0, 0, list[float]()
-        self._lacking: dict[tuple[str, str], list[int]] = {}
-        """Of joints and sensors after the start: samples, those without value, first state."""
+        self._lacking: dict[tuple[str, str], list[Any]] = {}
+        """Of joints and sensors after the start: samples, those that lack, what first."""
         self._momentum = MomentumRecords(robot, settings)
         self._lack = ''
         """Reason that standard deviations are unknown."""
         self._situations = Counter[tuple[Any, ...]]()
 
-    def add(self, part: Replay) -> None:
-        """Take a piece."""
+    def add(self, part: Replay, averaged: Indices) -> None:
+        """Take a piece; averaged: samples whose standard deviations count."""
         times, samples, clean = part.times, part.recording.samples, part.clean
         self.start_ns = self.start_ns or int(samples.stamp_ns[0])
         self._times += [float(times[0]), float(times[-1])]
         self._periods += [float(np.median(np.diff(times)))] if len(times) > 1 else []
         self._n_samples += len(times)
         self._judged += int(part.judged.sum())
+        measured = (
+            True if samples.joint_states is None else samples.joint_states != SensorState.ASSUMED
+        )
+        self._zero &= ((samples.positions == 0.0) & measured).all(axis=0)
         self._contacts |= {one.name: one for one in clean.contacts}
         spreads = part.deviations
         self._lack = self._lack or (spreads.lack if spreads else '')
@@ -112,7 +117,8 @@ class Summary:
                 values = getattr(spreads, kind)
                 known = ~np.isnan(values).any(axis=tuple(range(2, values.ndim)))
                 keys = [(kind, name, 'deviation') for name in names]
-                self._add(keys, values, known & good[spreads.rows])
+                counted = np.isin(spreads.rows, averaged)[:, None]
+                self._add(keys, values, known & good[spreads.rows] & counted)
         self._compare(part)
         for kind, found in (('joint', part.through), ('link', part.net)):
             if found is not None:
@@ -127,11 +133,16 @@ class Summary:
             ([sensor.name for sensor in self._robot.ft_sensors], 'ft'),
         ):
             states = getattr(samples, f'{kind}_states')
-            for name, own in zip(names, () if states is None else states[late].T, strict=False):
-                counts = self._lacking.setdefault((kind, name), [0, 0, 0])
-                lacking = own[UNUSABLE[own]]
-                counts[2] = counts[2] or int(max(lacking[:1], default=0))
-                counts[:2] = counts[0] + len(own), counts[1] + len(lacking)
+            for k, name in enumerate(() if states is None else names):
+                counts = self._lacking.setdefault((kind, name), [0, 0, ''])
+                lacking = np.flatnonzero(late & UNUSABLE[states[:, k]])
+                if len(lacking) and not counts[2]:
+                    state = SensorState(states[lacking[0], k])
+                    counts[2] = f'reading ({state.name.lower()})'
+                    if state is SensorState.PARTIAL:
+                        turns = np.isfinite(samples.angular_velocities[lacking[0], k]).all()
+                        counts[2] = 'accelerometer' if turns else 'gyroscope'
+                counts[:2] = counts[0] + int(late.sum()), counts[1] + len(lacking)
         self._momentum.add(part)
         self._situations.update({one[:3]: len(one.rows) for one in find_situations(part)})
 
@@ -157,21 +168,17 @@ class Summary:
             quality = getattr(clean, flags)
             good = part.judged[:, None] & (quality & UNFIT == 0)
             if kind == 'residuals':
-                used = self._without_contact(clean)
+                # No contact with six unknowns; a merged submodel may have that of the other one.
+                merged = (clean.submodel_quality & np.uint8(Quality.MERGED)) != 0
+                used = np.ones(merged.shape, dtype=bool)
+                for c, contact in enumerate(clean.contacts):
+                    if contact.kind == 'wrench':
+                        s = self._robot.submodel_of(contact.frame)
+                        used[:, s] &= (clean.contact_quality[:, c] & GONE) != 0
+                        used[:, s] &= ~merged[:, s]
                 self._free |= used.any(axis=0)
                 good &= used
             yield kind, names[kind], good
-
-    def _without_contact(self, estimate: WrenchEstimate) -> Mask:
-        """Return the samples at which no contact of a submodel has six unknowns."""
-        merged = (estimate.submodel_quality & np.uint8(Quality.MERGED)) != 0
-        used: Mask = np.ones(merged.shape, dtype=bool)
-        for c, contact in enumerate(estimate.contacts):
-            if contact.kind == 'wrench':
-                # A merged submodel may have the contact of the other one.
-                s = self._robot.submodel_of(contact.frame)
-                used[:, s] &= ((estimate.contact_quality[:, c] & GONE) != 0) & ~merged[:, s]
-        return used
 
     def _compare(self, part: Replay) -> None:
         """Compare torques with those that the robot reports."""
@@ -294,22 +301,19 @@ class Summary:
         return None
 
     def findings(self) -> Iterator[Finding]:
-        """Yield joints and sensors without values after the start."""
-        for (_, name), (n, lacking, state) in self._lacking.items():
+        """Yield joints and sensors without values after the start, or of exact zeros."""
+        for (_, name), (n, lacking, what) in self._lacking.items():
             if lacking:
-                reason = SensorState(state)
-                what = f'reading ({REASONS.get(reason, reason.name.lower())})'
                 yield finding('missing', name, what=what, share=lacking / n)
+        for k in np.flatnonzero(self._zero & (not self._zero.all())):
+            name = self._robot.joint_names[k]
+            yield finding('constant', name, what='position', value=0.0, count=self._n_samples)
 
 
 def _streams(
     streams: Mapping[str, StreamStatistics], origin_ns: int, times: Sequence[float]
 ) -> Iterator[Record]:
-    """
-    Yield counts and rate of each stream, and when it was frozen at the times of the samples.
-
-    Times are in seconds after the first FT message.
-    """
+    """Yield counts and rate of each stream, and when it was frozen, after the first FT message."""
     for name, s in streams.items():
         frozen = [
             np.clip((np.array([one.first_ns, one.last_ns]) - origin_ns) / 1e9, times[0], times[-1])

@@ -331,13 +331,9 @@ class Layout:
         )  # fmt: skip
         return SampleBatch(
             stamp_ns=np.round(seconds * 1e9).astype(np.int64),
-            positions=of_joints(self.positions),
-            velocities=of_joints(self.velocities),
-            accelerations=of_joints(None),
-            angular_velocities=rates,
-            proper_accelerations=accelerations,
-            angular_accelerations=np.full_like(rates, np.nan),
-            ft_readings=of_fts(6, self.ft_sensors),
-            efforts=of_joints(self.efforts),
+            positions=of_joints(self.positions), velocities=of_joints(self.velocities),
+            accelerations=of_joints(None), angular_velocities=rates,
+            proper_accelerations=accelerations, angular_accelerations=np.full_like(rates, np.nan),
+            ft_readings=of_fts(6, self.ft_sensors), efforts=of_joints(self.efforts),
             ft_temperatures=of_fts(1, self.temperatures)[..., 0] if self.temperatures else None,
-        )
+        )  # fmt: skip

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+import inertial_estimation.uncertainty.sensor_noise as sensor_noise
 from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ModelError
@@ -30,14 +31,6 @@ from inertial_estimation.sample import Sample, SensorState
 from inertial_estimation.signals.stream_statistics import StreamRates
 from inertial_estimation.uncertainty.motion_noise import LinkMotionNoise, ParameterNoise
 from inertial_estimation.uncertainty.sensitivities import Sensitivities
-from inertial_estimation.uncertainty.sensor_noise import (
-    USED,
-    NoiseModel,
-    StreamFilters,
-    StreamNoise,
-    covariance_root,
-    stream_noise,
-)
 
 LOOK_NS = 1_000_000_000
 """Period at which rates are checked [ns]."""
@@ -47,10 +40,9 @@ RATE_CHANGE = 0.05
 
 class Deviations(NamedTuple):
     """
-    Standard deviations of the results of one sample, or of a batch.
+    Standard deviations, rows as those of `WrenchEstimate`; NaN: there is no estimate.
 
-    Rows follow those of `WrenchEstimate`. NaN: there is no estimate. Infinity: the estimate is the
-    shortest of many that the sensors do not distinguish.
+    Infinity: the estimate is the shortest of many that the sensors do not distinguish.
     """
 
     stamp_ns: int | NDArray[np.int64]
@@ -63,10 +55,7 @@ class Deviations(NamedTuple):
     external_torques: Array
     """Of the external torque of each joint, shape (n_joints,) [Nm or N]."""
     residuals: Array
-    """
-    Of the residual of each submodel, shape (n_submodels, 6) [N, Nm]; zero where one full wrench
-    explains all.
-    """
+    """Of residuals, zero where a full wrench explains all, shape (n_submodels, 6) [N, Nm]."""
 
 
 class Uncertainty:
@@ -93,20 +82,18 @@ class Uncertainty:
     def __init__(
         self,
         estimator: WrenchEstimator,
-        noise: NoiseModel,
+        noise: sensor_noise.NoiseModel,
         parameter_roots: Array | None = None,
     ) -> None:
         robot = estimator.robot
         stated = tuple(len(rows) for rows in (noise.joints, noise.imus, noise.fts))
         needed = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
         if stated != needed:
-            raise ModelError(
-                f"the noise is for {stated} joints, IMUs and FT sensors, robot '{robot.name}' has "
-                f'{needed}'
-            )
+            what = f'the noise is for {stated} joints, IMUs and FT sensors'
+            raise ModelError(f"{what}, robot '{robot.name}' has {needed}")
         self._estimator = estimator
-        self._joints = covariance_root(noise.joints)
-        self._imus = covariance_root(noise.imus)
+        self._joints = sensor_noise.covariance_root(noise.joints)
+        self._imus = sensor_noise.covariance_root(noise.imus)
         directions = np.array([sensor.direction for sensor in robot.ft_sensors]).reshape(-1, 1, 1)
         self._fts = directions * noise.fts[:, None, :]
         # What is laid out for a plan goes when the plan does.
@@ -205,11 +192,11 @@ class LiveUncertainty:
 
     def __init__(self, estimator: WrenchEstimator, settings: EstimatorSettings) -> None:
         self._estimator, self._settings = estimator, settings
-        self._filters = StreamFilters(settings)
+        self._filters = sensor_noise.StreamFilters(settings)
         robot = estimator.robot
         sizes = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
         self._rates = StreamRates(*(np.full(size, np.nan) for size in sizes))
-        self._found: tuple[StreamNoise, Uncertainty] | None = None
+        self._found: tuple[sensor_noise.StreamNoise, Uncertainty] | None = None
         self._looked_ns = 0
         self._roots: Array | None = None
 
@@ -243,7 +230,7 @@ class LiveUncertainty:
         states = sample.joint_states, sample.imu_states, sample.ft_states
         usable = StreamRates(
             *(
-                now if state is None else np.where(np.isin(state, USED), now, before)
+                now if state is None else np.where(np.isin(state, sensor_noise.USED), now, before)
                 for now, before, state in zip(rates, self._rates, states, strict=True)
             )
         )
@@ -256,7 +243,7 @@ class LiveUncertainty:
             if self._filters.learn_next(robot, usable):
                 self._found = None
                 return
-            noise = stream_noise(self._settings, robot, usable, self._filters)
+            noise = sensor_noise.stream_noise(self._settings, robot, usable, self._filters)
             self._found = noise, Uncertainty(self._estimator, noise.model, self._roots)
             self._rates = usable
         self._looked_ns = sample.stamp_ns

@@ -52,10 +52,9 @@ class WalkDerivatives(Walk):
 
     def differentiate(self, sample: Sample, motion: Motions) -> tuple[Array, Array]:
         """
-        Return the derivatives of the motions of the links that are reached, (n_given, n_to, 9).
+        Return derivatives by angular velocity, acceleration, angular acceleration of sources.
 
-        By angular velocity, acceleration and angular acceleration of each source, and by position,
-        velocity and acceleration of each joint inside.
+        Then by position, velocity and acceleration of each joint inside: (n_given, n_to, 9) both.
         """
         self.run(sample, motion)
         model, data, frame = self._model, self._data, pin.ReferenceFrame.LOCAL
@@ -93,9 +92,8 @@ class LinkMotionNoise:
         """
         Return the changes of the motions of links by one standard deviation of each source.
 
-        First of three sources for each joint in `joints`, then of those of the IMUs in threes:
-        (n_joints + n, 3, 3 n_serving, 3), axes of the links; angular velocity, proper and angular
-        acceleration. serving (n_serving,): IMUs of the links; joint_roots (n_joints, 3, 3).
+        Of three sources for each joint in `joints`, then those of the IMUs in threes, in axes of
+        links, (n_joints + n, 3, 3 n_serving, 3); serving: IMUs; joint_roots (n_joints, 3, 3).
         """
         plan, m = self._plan, len(self.joints)
         joints: Array = np.zeros((m, 3, m, 3))
@@ -124,7 +122,10 @@ class LinkMotionNoise:
 
         if plan.arrays:
             carry(0, TURN)
-            by_turn = _swings(plan.array_levers.reshape(-1, 3, 3, 3), turn[spun])
+            # By the derivative of ``lever : w x w x`` by w.
+            levers, w = plan.array_levers.reshape(-1, 3, 3, 3), turn[spun][:, None, None]
+            by_turn = (levers * w).sum(axis=3) + (levers * w.swapaxes(2, 3)).sum(axis=2)
+            by_turn -= 2.0 * np.trace(levers, axis1=2, axis2=3)[:, :, None] * turn[spun][:, None]
             moved[spun, :, SPIN] -= moved[spun, :, TURN] @ by_turn.swapaxes(1, 2)
             carry(1, SPIN)
         else:
@@ -172,21 +173,11 @@ def _leap(positions: Array, turn: Array, moved: Array) -> Array:
     return np.asarray(moved @ by_signals)
 
 
-def _swings(levers: Array, turn: Array) -> Array:
-    """Return the derivative of ``lever : w x w x`` by w, (n, 3, 3, 3) and (n, 3)."""
-    w = turn[:, None, None]
-    ahead, behind = (levers * w).sum(axis=3), (levers * w.swapaxes(2, 3)).sum(axis=2)
-    traces = np.trace(levers, axis1=2, axis2=3)
-    return np.asarray(ahead + behind - 2.0 * traces[:, :, None] * turn[:, None])
-
-
 class MotionDerivatives:
     """
     Derivatives of the forest's inverse dynamics by the readings.
 
-    Wrenches are linear in all accelerations (columns of the mass matrix); their derivatives by
-    positions and velocities are Pinocchio's. The roots of the trees have the readings of their
-    IMUs as velocity and acceleration, so an IMU's columns are the root's.
+    The roots of the trees have the readings of their IMUs as velocity and acceleration.
     """
 
     def __init__(self, dynamics: Dynamics) -> None:
@@ -210,10 +201,9 @@ class MotionDerivatives:
         links: tuple[Indices, Array] | None,
     ) -> Array:
         """
-        Return the effect of noise on the generalised forces at the sample that was run last.
+        Return the effect on generalised forces, (n_joints + 3 n_serving, 3, 6 n_tops + n_joints).
 
-        joint_roots (n_joints, 3, 3); imu_roots (n_serving, 3, 3); links: joints and changes of
-        `LinkMotionNoise`. Returns (n_joints + 3 n_serving, 3, 6 n_tops + n_joints) [N, Nm].
+        joint_roots (n_joints, 3, 3); imu_roots (n_serving, 3, 3); links: as of `LinkMotionNoise`.
         """
         d, signals, n = dynamics, self._signals, len(joint_roots)
         by_q, by_v, by_a = pin.computeRNEADerivatives(d.forest.model, d.forest_data, d.q, d.v, d.a)
@@ -244,12 +234,9 @@ class MotionDerivatives:
 
 class ParameterNoise:
     """
-    Errors of inertial parameters in one forest; roots (n_links, 10, r).
+    Errors of inertial parameters in one forest; roots (n_links, 10, r), independent by submodel.
 
-    Those of different submodels are independent.
-
-    Generalised forces are linear in the parameters: Pinocchio's joint torque regressor has the
-    factors, for links in the frames of the forest's joints.
+    Pinocchio's joint torque regressor has the factors, for links in frames of the forest's joints.
     """
 
     def __init__(self, robot: Robot, dynamics: Dynamics, roots: Array) -> None:
@@ -270,11 +257,7 @@ class ParameterNoise:
             self._parts.append((columns, np.concatenate(seen)))
 
     def changes(self, dynamics: Dynamics) -> Array:
-        """
-        Return the effect of the errors on the generalised forces at the sample that was run last.
-
-        Returns (6 n_tops + n_joints, n_columns) [N, Nm].
-        """
+        """Return their effect on generalised forces, (6 n_tops + n_joints, n_columns) [N, Nm]."""
         d = dynamics
         factors = pin.computeJointTorqueRegressor(d.forest.model, d.forest_data, d.q, d.v, d.a)
         factors = factors[self._rows]

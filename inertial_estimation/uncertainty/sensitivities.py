@@ -30,18 +30,13 @@ from inertial_estimation.uncertainty.shares import Placement, Shares, Sharing
 
 class Disturbances(NamedTuple):
     """
-    Changes of the results by one standard deviation of each source; the sources are independent.
+    Changes of the results by one standard deviation of each independent source [N, Nm].
 
-    Rows are the wrenches of the active contacts (six each), the residuals of the submodels of the
-    balance that have one (six each), the joint torques, and the external joint torques.
+    Rows: active contacts and residuals of submodels (six each), torques, external torques.
     """
 
     motion: Array
-    """
-    Of three sources for each joint, then for each axis of each IMU that serves, shape
-    (n_rows, n_joints + 3 n_serving, 3) [N, Nm]. Where a link does not have just one whole IMU:
-    of as few sources in place of IMUs as disturb the links alike.
-    """
+    """Of three sources a joint, then of each axis of an IMU or as few that disturb links alike."""
     fts: Array
     """Of six for each FT sensor, shape (n_rows, n_fts, 6) [N, Nm]."""
     undetermined: Mask
@@ -64,13 +59,11 @@ class Disturbances(NamedTuple):
 
 class Sensitivities:
     """
-    Derivatives of all results of one plan.
+    Derivatives of all results of one plan, each ``value = tau + h . load``.
 
-    Every result is ``value = tau + h . load``. A load is a sum, with the factors of the balance,
-    of net wrenches below tops, FT measurements, and the wrenches of contacts that share the
-    external wrench of their submodel. The covector `h` is a joint's axis or an axis of the frame
-    in which a wrench is expressed, and moves with it. There are loads of active contacts,
-    submodels with a residual, torques and external torques, in that order.
+    A load is a sum, with the factors of the balance, of net wrenches below tops, FT measurements,
+    and wrenches of contacts that share one; the covector `h` is an axis of a joint or frame. There
+    are loads of active contacts, submodels with a residual, torques and external torques.
     """
 
     def __init__(self, plan: Plan, rank_tolerance: float) -> None:
@@ -138,7 +131,13 @@ class Sensitivities:
         """
         dynamics = self._dynamics
         if self._checked is not dynamics.parameters:
-            _check_masses(dynamics.forest.model)
+            # Pinocchio's sums of inertias divide by masses.
+            model, data = dynamics.forest.model, dynamics.forest.model.createData()
+            pin.computeSubtreeMasses(model, data)
+            for k in set(model.parents.tolist()) - {0}:
+                if data.mass[k] < 0.0:
+                    text = f"the links beyond '{model.names[k]}' weigh {data.mass[k]:.3g} kg"
+                    raise ModelError(f'{text}: standard deviations need positive sums')
             self._checked = dynamics.parameters
         terms, placed = self._place(dynamics, readings)
         dterms = placed.turned(terms) * self._moved_terms
@@ -223,15 +222,3 @@ class Sensitivities:
         return np.concatenate(
             [framed.reshape(6 * n_frames, n_joints), joints.reshape(2 * n_joints, n_joints)]
         )
-
-
-def _check_masses(model: pin.Model) -> None:
-    """Raise where Pinocchio's sums of inertias would divide by a mass that is not positive."""
-    data = model.createData()
-    pin.computeSubtreeMasses(model, data)
-    for k in set(model.parents.tolist()) - {0}:
-        if data.mass[k] < 0.0:
-            raise ModelError(
-                f"the links beyond '{model.names[k]}' of the forest weigh {data.mass[k]:.3g} kg "
-                'together: standard deviations need positive sums'
-            )

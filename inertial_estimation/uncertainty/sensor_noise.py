@@ -231,16 +231,14 @@ class StreamFilters:
 
     def joint(self, rate: float) -> Array | None:
         """Return the noise (3, 3) of a joint; rate [Hz]."""
-        settings, weights = self._settings, self._at(self._joints, rate)
+        given, weights = self._settings.joint_states, self._at(self._joints, rate)
         if weights is None:
             return None
-        from_messages = settings.joint_states.velocity_source == 'message'
         return joint_covariance(
-            settings.joint_states.position_noise,
-            weights,
-            velocity=settings.joint_states.velocity_noise if from_messages else None,
-            neglects_acceleration=settings.joint_states.acceleration_source == 'zero',
-        )
+            given.position_noise, weights,
+            neglects_acceleration=given.acceleration_source == 'zero',
+            velocity=given.velocity_noise if given.velocity_source == 'message' else None,
+        )  # fmt: skip
 
     def imu(self, imu: Imu, rate: float) -> Array | None:
         """Return the noise (3, 3) of an IMU."""
@@ -314,19 +312,18 @@ def stream_noise(
     """Return the noise of all readings of a robot."""
     filters = filters or StreamFilters(settings)
     joints, imus, fts = (own.tolist() for own in rates)
+    names = [one.name for one in robot.ft_sensors]
     found: tuple[Sequence[Array | None], ...] = (
-        [filters.joint(rate) for rate in joints],
-        [filters.imu(imu, rate) for imu, rate in zip(robot.imus, imus, strict=True)],
-        [filters.ft(one.name, rate) for one, rate in zip(robot.ft_sensors, fts, strict=True)],
-    )
+        [*map(filters.joint, joints)], [*map(filters.imu, robot.imus, imus)],
+        [*map(filters.ft, names, fts)],
+    )  # fmt: skip
     # Zero where it is not known.
-    of_joints, of_imus, of_fts = (
+    stated = (
         np.array([np.zeros(shape) if one is None else one for one in own]).reshape(-1, *shape)
         for own, shape in zip(found, ((3, 3), (3, 3), (6,)), strict=True)
     )
-    model = NoiseModel(of_joints, of_imus, of_fts)
     known = (np.array([one is not None for one in own], dtype=bool) for own in found)
-    return StreamNoise(model, *known)
+    return StreamNoise(NoiseModel(*stated), *known)
 
 
 class MomentumNoise:

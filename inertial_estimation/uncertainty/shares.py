@@ -49,9 +49,8 @@ def solve(
     """
     Solve as `contact_limits.split_wrench` does, within the limits, and differentiate.
 
-    Returns unknowns (n, n_unknowns); their derivative by the positions (n, n_unknowns, n_joints);
-    the inverse in ``unknowns = inverse @ total`` (n, n_unknowns, 6); undetermined combinations of
-    each submodel (n_unknowns, n_combinations).
+    Returns unknowns (n, n_unknowns); by positions (n, n_unknowns, n_joints); by the totals, (n,
+    n_unknowns, 6); undetermined combinations of each submodel (n_unknowns, n_combinations).
     """
     totals, columns, noise = problem.totals, problem.columns, problem.noise
     # Rows times `whiten` have unit noise: whiten whiten' is the inverse of noise' noise.
@@ -150,9 +149,8 @@ class Shares(NamedTuple):
     """``wrench = part @ sum`` of its submodel, zero for known ones, shape (n_shared, 6, 6)."""
     undetermined: list[tuple[Array, Indices, Array]]
     """
-    Of each submodel with undetermined combinations of its unknowns: wrenches of a unit of each
-    unknown (n_unknowns, 6), their shared contacts (n_unknowns,), and orthonormal combinations
-    (n_unknowns, n_combinations).
+    Of submodels with such unknowns: wrenches of their units (n_unknowns, 6), their contacts, and
+    orthonormal combinations (n_unknowns, n_combinations).
     """
 
 
