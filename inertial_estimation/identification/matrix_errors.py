@@ -15,8 +15,8 @@ residuals. Only columns of cross-talk are compared: gains of -1 explain all read
 of a limb, and the noise of each reading, which is in M as well. E itself is not estimated: with
 links and offsets unknown, matrices that lessen all readings fit best.
 
-The recursion carries the products of [Y y M] with M as if E were further unknowns, and shifts loads
-to those about the offsets that a refit finds.
+The recursion carries the products of [Y y M] with M as if E were further unknowns; a refit takes
+them about the loads less the offsets that it finds.
 """
 
 from __future__ import annotations

@@ -67,8 +67,6 @@ class SubmodelMemory:
         """All equations in units of their noise; None until that is known."""
         self.errors: Array = np.zeros((len(block.unknowns) + 1,) * 2)
         """Errors of the measured motion in them."""
-        self.matrices: Array = np.zeros((0, 0))
-        """Products [Y y M]'M with errors of FT matrices, see `matrix_errors`."""
         self.noise: dict[str, float] = {}
         """Standard deviation of each kind of equation [N, Nm]."""
         unknowns, sensors = block.unknowns, settings.equations.offsets
@@ -101,7 +99,8 @@ class SubmodelMemory:
         Offsets subtracted by the calibration, less those at the start [N, Nm]. The offsets of the
         equations contain it.
         """
-        self.matrices = np.zeros((len(unknowns) + 1 + 6 * len(own), 6 * len(own)))
+        self.matrices: Array = np.zeros((len(unknowns) + 1 + 6 * len(own), 6 * len(own)))
+        """Products [Y y M]'M with errors of FT matrices, see `matrix_errors`."""
         self._reduced_of: tuple[object, ...] = ()
         self._loose_of: Array | None = None
 
