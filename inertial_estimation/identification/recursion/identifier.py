@@ -282,7 +282,6 @@ class RecursiveIdentifier:
         if samples.efforts is not None and self.settings.effort_gains:
             samples = replace(samples, efforts=samples.efforts * self._gains)
         observed = Observed(samples, external, free)
-        # Loads are those without the offsets at the start.
         evidence = gather(self.builder, observed, about=np.zeros((len(self.robot.ft_sensors), 6)))
         if self.noise is None:
             return evidence
