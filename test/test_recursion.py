@@ -30,6 +30,11 @@ from inertial_estimation import (
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import gather
+from inertial_estimation.identification.matrix_errors import (
+    about_offsets,
+    products_of_wandered,
+    variance_by_sensor,
+)
 from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.recursion.covariance import (
     LIKELY,
@@ -50,6 +55,7 @@ from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.row_space import wandered
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.unknowns import Term
+from inertial_estimation.model.ft_calibration import WRENCH_SCALE
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.simulation.description import icub_urdf
 
@@ -107,7 +113,7 @@ def test_size_and_sway_are_those_of_released_offsets(robot, prior):
     identifier = identify(robot, prior, samples, warm_up=1.0)
     for one, evidence in zip(identifier.memories, gather(identifier.builder, samples)):
         if one.block.kinds:
-            before, (new, _) = one.information.merge(one.loose_prior), one.whitened(evidence)
+            before, (new, *_) = one.information.merge(one.loose_prior), one.whitened(evidence)
             size, sway = InnovationTest(one, one.offsets, 4.0)._size_and_sway(before, new)
             assert size == pytest.approx(added(before, new) / new.count)
             scales = one.offset_scales(*np.maximum(SWAY, [one.noise[k] for k in COMPONENTS[::3]]))
@@ -135,7 +141,7 @@ def test_recursion_without_forgetting_is_the_batch(robot, prior):
     for one, new, evidence in zip(identifier.memories, fresh.memories, whole, strict=True):
         if one.block.kinds:
             new.noise = one.noise
-            new.information, new.errors = new.whitened(evidence)
+            new.information, new.errors, new.matrices = new.whitened(evidence)
             assert one.information.count == new.information.count
     recursive, at_once = identifier.refit(), fresh.refit()
     assert set(recursive.refitted) == {s.name for s in robot.submodels} - {'root_link'}
@@ -331,6 +337,8 @@ def assert_roots_of_dense_inverse(known):
         variances.append(variance)
         first += rows.shape[1]
     everything = pseudo_inverse(np.vstack(blocks)) * np.sqrt(np.concatenate(variances))
+    by_matrices = effect_of_matrices(found, places, pseudo_inverse(np.vstack(blocks)))
+    everything = np.hstack([everything, by_matrices])
     for fit, at in zip(found.fits, places, strict=True):
         own = np.append(at[: fit.memory.block.unknowns.n_inertial], fit.memory.own)
         root = np.vstack(certain[fit.memory.name][:2])
@@ -338,6 +346,45 @@ def assert_roots_of_dense_inverse(known):
         sizes = np.sqrt(np.diag(wanted))
         assert root.shape == (len(own), len(own))
         assert np.abs((root @ root.T - wanted) / sizes / sizes[:, None]).max() < DENSE
+
+
+def effect_of_matrices(found, places, inverse):
+    """Return the effect of likely errors of matrices on all unknowns, (n, 36 n_sensors)."""
+    n = 6 * len(found.offsets)
+    products, gram, left = np.zeros((len(inverse), n)), np.zeros((n, n)), np.zeros(n)
+    for fit, at in zip(found.fits, places, strict=True):
+        one, known = fit.memory, fit.memory.information
+        of_own = np.add.outer(6 * one.own, np.arange(6)).ravel()
+        parts = about_offsets(one.matrices, known.R, known.rho, one.offsets, fit.x[one.offsets])
+        YM, yM, MM = np.split(parts, [known.n, known.n + 1])
+        products[np.ix_(at, of_own)] += YM
+        gram[np.ix_(of_own, of_own)] += MM
+        left[of_own] += yM[0] - fit.x @ YM
+    shares = inverse.T @ products
+    variance = variance_by_sensor(gram - shares.T @ shares, left)
+    assert variance > 0.0
+    return np.sqrt(variance) * inverse @ shares
+
+
+def test_products_of_errors_of_matrices_are_those_of_unknowns(rng):
+    """They wander as if the errors were unknowns, and loads are taken about offsets."""
+    n, k, m = 9, 6, 80
+    Y, y, offsets = rng.normal(size=(m, n)), rng.normal(size=m), np.arange(n - k, n)
+    loads, x = 10.0 * rng.normal(size=(m, k)), rng.normal(size=k)
+
+    def products(about):
+        scaled = (loads - about) / WRENCH_SCALE
+        M = (WRENCH_SCALE[:, None] * Y[:, offsets, None] * scaled[:, None]).reshape(m, 36)
+        return M, np.column_stack([Y, y, M]).T @ M
+
+    known, (M, before), (_, moved) = Information.of(Y, y), products(0.0), products(x)
+    found = about_offsets(before, known.R, known.rho, offsets, x)
+    np.testing.assert_allclose(found, moved, atol=1e-9 * np.abs(moved).max())
+    some, deviations = offsets[:4], np.array([0.3, np.inf, 0.0, 0.05])
+    both = wandered(Information.of(np.column_stack([Y, M]), y), some, deviations)
+    wanted = np.vstack([both.R[:, :n].T, both.rho, both.R[:, n:].T]) @ both.R[:, n:]
+    found = products_of_wandered(before, known, some, deviations)
+    np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(before).max())
 
 
 @pytest.mark.parametrize('share', [0.0, 1.0])
@@ -369,6 +416,7 @@ def test_roots_are_those_of_one_dense_inverse(robot, prior):
     choice = replace(settings(robot).equations, efforts=joints, friction=(Term.VISCOUS,))
     samples, _ = log(robot, 4.0)
     rng = np.random.default_rng(2)
+    samples.ft_readings[..., :3] += 0.05 * samples.ft_readings[..., [1, 2, 0]]
     efforts = 0.3 * samples.velocities + 0.1 * rng.normal(size=samples.velocities.shape)
     chosen = replace(settings(robot), equations=choice)
     identifier = RecursiveIdentifier(robot.with_parameters(prior), chosen)
@@ -490,7 +538,7 @@ def test_offsets_walk_by_the_root_of_time_and_equations_fade(humanoid, rng):
     np.testing.assert_allclose(covariance(), wanted, atol=DENSE)
     known.information = before
     for _ in range(4):
-        known.absorb(Information.empty(n), known.errors, 2.0)
+        known.absorb(Information.empty(n), known.errors, known.matrices, 2.0)
     faded = known.information
     np.testing.assert_allclose(faded.R.T @ faded.R, 0.5 * before.R.T @ before.R, rtol=1e-10)
     assert faded.count == pytest.approx(0.5 * before.count)

@@ -14,6 +14,9 @@ and residuals by (M - Y G) E. E is zero on the average, and its size is the most
 residuals. Only columns of cross-talk are compared: gains of -1 explain all readings
 of a limb, and the noise of each reading, which is in M as well. E itself is not estimated: with
 links and offsets unknown, matrices that lessen all readings fit best.
+
+The recursion carries the products of [Y y M] with M as if E were further unknowns; a refit takes
+them about the loads less the offsets that it finds.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.identification.equations.wrenches import SparseEquations
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.row_space import RowSpace
@@ -33,8 +36,16 @@ from inertial_estimation.model.ft_calibration import MATRIX_DEVIATION, WRENCH_SC
 ROUNDS = 30
 """Of the search for the size of errors."""
 TINY = np.finfo(float).tiny
+CROSSED = ~np.eye(6, dtype=bool).ravel()
+"""Elements of a matrix that are no gains."""
 ROUND_OFF = 1e-9
 """Share of the largest product of columns below which others are zero."""
+LEAST_SQUARE = 1e-2
+"""
+Share of the square of the largest loads from which others show errors of matrices. Smaller ones
+show more the noise of readings, which is correlated with that of other components, and products
+of two errors.
+"""
 
 
 def matrix_columns(
@@ -99,15 +110,71 @@ def matrix_covariances(submodels: Sequence[MatrixEquations]) -> list[Array]:
     G = root @ (root.T @ YM)
     moved = R @ G
     gram = MM - YM.T @ G - G.T @ YM + moved.T @ moved
-    crossed = np.flatnonzero(np.tile(1.0 - np.eye(6).ravel(), len(sensors)))
+    crossed = np.flatnonzero(np.tile(CROSSED, len(sensors)))
     values, vectors = np.linalg.eigh(gram[np.ix_(crossed, crossed)])
     seen = values > ROUND_OFF * values[-1]
     values = values[seen]
     squares = ((yM[0] - x @ YM - left @ moved)[crossed] @ vectors[:, seen]) ** 2
+    variance = likeliest_variance(values, squares / values)
+    return [np.sqrt(variance) * G[columns] for columns in places]
+
+
+def likeliest_variance(sizes: Array, squares: Array) -> float:
+    """Return the variance of E by squares whose means are sizes * variance + 1, (m,) each."""
     variance = MATRIX_DEVIATION**2
     for _ in range(ROUNDS):
-        # By scoring: squares / values have the mean values * variance + 1.
-        weights = (values / (1.0 + variance * values)) ** 2
-        found = weights @ ((squares / values - 1.0) / values) / max(weights.sum(), TINY)
+        # By scoring.
+        weights = (sizes / (1.0 + variance * sizes)) ** 2
+        found = weights @ ((squares - 1.0) / sizes) / max(weights.sum(), TINY)
         variance = max(float(found), 0.0)
-    return [np.sqrt(variance) * G[columns] for columns in places]
+    return variance
+
+
+def variance_by_sensor(gram: Array, products: Array) -> float:
+    """Return the same of each sensor by itself: products of M and residuals, gram their noise."""
+    crossed = np.flatnonzero(np.tile(CROSSED, len(gram) // 36)).reshape(-1, int(CROSSED.sum()))
+    values, vectors = np.linalg.eigh(gram[crossed[:, :, None], crossed[:, None]])
+    seen = values > LEAST_SQUARE * values.max(initial=0.0)
+    squares = np.einsum('si,sij->sj', products[crossed], vectors)[seen] ** 2
+    # They depend on the errors of all sensors.
+    sizes = np.sum((gram[crossed].transpose(0, 2, 1) @ vectors) ** 2, axis=1)[seen]
+    return likeliest_variance(sizes / values[seen], squares / values[seen])
+
+
+def about_offsets(products: Array, R: Array, rho: Array, offsets: Indices, x: Array) -> Array:
+    """Return products [Y y M]'M of equations R, rho about loads less offsets x, (6 k,)."""
+    n, own = len(rho), R[:, offsets]
+    by_sensor = x.reshape(-1, 1, 6) / WRENCH_SCALE
+    loads = (WRENCH_SCALE[:, None] * by_sensor).reshape(-1, 6)
+
+    def constant(columns: Array) -> Array:
+        """Return what columns of M would be with the loads x, from those of offsets, (m, 6 k)."""
+        found = columns[:, :, None] * loads
+        return np.asarray(found.reshape(len(columns), 6 * columns.shape[1]))
+
+    of_offsets = constant(products[offsets].T)
+    found = products.copy()
+    found[:n] -= constant(R.T @ own)
+    found[n] -= constant((rho @ own)[None])[0]
+    found[n + 1 :] += constant(constant(own.T @ own).T) - of_offsets - of_offsets.T
+    return found
+
+
+def products_of_wandered(
+    products: Array, before: Information, columns: Indices, deviations: Array
+) -> Array:
+    """Return the products [Y y M]'M that are left in `row_space.wandered` information."""
+    moved = columns[deviations > 0.0]
+    if not len(moved) or not products.any():
+        return products
+    A, precisions = before.R[:, moved], deviations[deviations > 0.0] ** -2.0
+    sizes = np.sqrt(np.maximum(np.sum(A**2, axis=0) + precisions, np.finfo(float).tiny))
+    gram = (A.T @ A + np.diag(precisions)) / sizes / sizes[:, None]
+    former = np.linalg.pinv(gram, rcond=ROUND_OFF, hermitian=True) @ (
+        products[moved] / sizes[:, None]
+    )
+    former /= sizes[:, None]
+    across = np.vstack([before.R.T @ A, before.rho @ A, products[moved, :].T])
+    found = products - across @ former
+    found[moved] = precisions[:, None] * former
+    return np.asarray(found)

@@ -26,6 +26,9 @@ that one is too small in every fourth case. It is at most the stated one, unless
 larger. The noise is one as stated, not s. v is that of one submodel alone, where neighbours may
 determine its offsets.
 
+Errors of FT matrices are a third part, of all submodels together, see `matrix_errors`: of the size
+that products of M and residuals show, whose noise is ``S = M'M - M'A (A'A)^-1 A'M``.
+
 Offsets are eliminated last: what the other submodels determine of them enters with its own errors.
 Their weak prior counts as equations: what nothing else determines is as uncertain as that.
 Friction has no rows in the roots. Faded equations count as fewer of the same noise.
@@ -44,6 +47,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.identification.evidence import EXCITED
+from inertial_estimation.identification.matrix_errors import about_offsets, variance_by_sensor
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
@@ -97,6 +101,17 @@ class _Triangle(NamedTuple):
     """Upper triangle, shape (n + k, n + k)."""
     E: Array
     """Shape (n + k, n_errors)."""
+    by_matrices: Array
+    """Likewise for errors of FT matrices of its sensors, shape (n + k, 6 k)."""
+    gram: Array
+    """Products of their columns, less what all its unknowns explain."""
+    left: Array
+    """Products of these columns and residuals, shape (6 k,)."""
+
+    @property
+    def of_matrices(self) -> Indices:
+        """Its errors of matrices among those of all, shape (6 k,)."""
+        return np.asarray(np.add.outer(6 * self.own, np.arange(6)).ravel())
 
 
 class PriorVariances(NamedTuple):
@@ -127,22 +142,33 @@ def certainties(found: JointRefit) -> dict[str, Certainty]:
     from scipy.linalg import solve_triangular
 
     triangles = [_triangle(fit) for fit in found.fits]
-    by_submodel = _offset_errors(triangles, len(found.offsets))
+    by_submodel, by_matrices, deviation = _offset_errors(triangles, len(found.offsets))
     certain = {}
     for fit, one, errors in zip(found.fits, triangles, by_submodel, strict=True):
         others = [each[one.own] for each in by_submodel if each is not errors]
-        shared = _compressed(np.hstack([np.zeros((len(one.own), 0)), *others]))
+        matrices = deviation * by_matrices[one.own]
+        others.append(np.delete(matrices, one.of_matrices, axis=1))
+        shared = _compressed(np.hstack(others))
         U, V = one.R[: one.n, : one.n], one.R[: one.n, one.n :]
-        right = np.hstack([one.E[: one.n] - V @ errors[one.own], -V @ shared])
-        by_errors = np.vstack([solve_triangular(U, right), np.hstack([errors[one.own], shared])])
-        root, offset_root = np.split(_compressed(by_errors), [one.n])
-        certain[fit.memory.name] = Certainty(root, offset_root)
+        offsets = np.hstack([errors[one.own], matrices[:, one.of_matrices], shared])
+        parts = one.E, deviation * one.by_matrices, np.zeros((one.n, shared.shape[1]))
+        right = np.hstack([part[: one.n] for part in parts]) - V @ offsets
+        root = _compressed(np.vstack([solve_triangular(U, right), offsets]))
+        certain[fit.memory.name] = Certainty(*np.split(root, [one.n]))
     return certain
 
 
 def _triangle(fit: SubmodelFit) -> _Triangle:
     """Reduce equations and prior of one submodel."""
+    from scipy.linalg import solve_triangular
+
     one, information, v = fit.memory, fit.memory.corrected, fit.memory.prior_variance
+    uncorrected = one.information
+    assert uncorrected is not None
+    products = about_offsets(
+        one.matrices, uncorrected.R, uncorrected.rho, one.offsets, fit.x[one.offsets]
+    )
+    YM, yM, MM = np.split(products, [information.n, information.n + 1])
     n = one.block.unknowns.n_inertial
     prior = entropic_model(
         one.block.unknowns, one.prior, fit.parameters, one.scales_in_refit, 1.0 / v
@@ -159,11 +185,22 @@ def _triangle(fit: SubmodelFit) -> _Triangle:
     rest = np.setdiff1d(np.arange(information.n), kept)
     left = across(rows[:, rest], np.hstack([rows[:, kept], np.diag(sizes)]))
     turn, triangle = np.linalg.qr(left[:, : len(kept)])
-    return _Triangle(one.own, n, triangle, turn.T @ left[:, len(kept) :])
+    # Products with columns of friction, which are eliminated, and with the others.
+    root = RowSpace.of(rows[:, rest]).inverse_root()
+    inner = root.T @ YM[rest]
+    outer = YM[kept] - rows[:, kept].T @ (rows[:, rest] @ (root @ inner))
+    by_matrices = solve_triangular(triangle, outer, trans='T')
+    unexplained = MM - inner.T @ inner - by_matrices.T @ by_matrices
+    E = turn.T @ left[:, len(kept) :]
+    return _Triangle(one.own, n, triangle, E, by_matrices, unexplained, yM[0] - fit.x @ YM)
 
 
-def _offset_errors(triangles: Sequence[_Triangle], n: int) -> list[Array]:
-    """Return the effect of each submodel's errors on all offsets, (n, n_errors) each."""
+def _offset_errors(triangles: Sequence[_Triangle], n: int) -> tuple[list[Array], Array, float]:
+    """
+    Return the effect of each submodel's errors on all offsets, (n, n_errors) each.
+
+    Returns also that of matrices of unit deviation, (n, 6 n), and the deviation of these.
+    """
     edges = np.cumsum([0, *(len(one.own) for one in triangles)])
     lower = np.zeros((edges[-1], n))
     for start, one in zip(edges, triangles):
@@ -172,7 +209,17 @@ def _offset_errors(triangles: Sequence[_Triangle], n: int) -> list[Array]:
     # Offsets of sensors without equations are not seen.
     inverse = space.directions / space.strengths @ space.left.T / space.scales[:, None]
     parts = np.split(inverse, edges[1:-1], axis=1)
-    return [part @ one.E[one.n :] for part, one in zip(parts, triangles, strict=True)]
+    lower, gram, left = np.zeros((edges[-1], 6 * n)), np.zeros((6 * n, 6 * n)), np.zeros(6 * n)
+    for start, one in zip(edges, triangles):
+        of_own = one.of_matrices
+        lower[start : start + len(one.own), of_own] = one.by_matrices[one.n :]
+        gram[np.ix_(of_own, of_own)] += one.gram
+        left[of_own] += one.left
+    # What the offsets of one submodel explain, its neighbours may contradict.
+    shares = space.left.T @ lower
+    variance = variance_by_sensor(gram + lower.T @ lower - shares.T @ shares, left)
+    errors = [part @ one.E[one.n :] for part, one in zip(parts, triangles, strict=True)]
+    return errors, inverse @ lower, float(np.sqrt(variance))
 
 
 def _compressed(root: Array) -> Array:

@@ -282,7 +282,7 @@ class RecursiveIdentifier:
         if samples.efforts is not None and self.settings.effort_gains:
             samples = replace(samples, efforts=samples.efforts * self._gains)
         observed = Observed(samples, external, free)
-        evidence = gather(self.builder, observed)
+        evidence = gather(self.builder, observed, about=np.zeros((len(self.robot.ft_sensors), 6)))
         if self.noise is None:
             return evidence
         noise = self.noise.measured(samples, self._levels)

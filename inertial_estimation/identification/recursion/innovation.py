@@ -91,6 +91,8 @@ class SampleWindow(NamedTuple):
     rows: Information
     errors: Array
     """Products of the errors of the state in them."""
+    matrices: Array
+    """The same of the errors of FT matrices."""
     seconds: float
     """That they span."""
 

@@ -24,6 +24,7 @@ from inertial_estimation.identification.errors_in_variables import (
 )
 from inertial_estimation.identification.evidence import Evidence, friction_scales
 from inertial_estimation.identification.information import Information, weighted_sum
+from inertial_estimation.identification.matrix_errors import products_of_wandered
 from inertial_estimation.identification.noise import noise_levels
 from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.problem import Problem
@@ -98,6 +99,8 @@ class SubmodelMemory:
         Offsets subtracted by the calibration, less those at the start [N, Nm]. The offsets of the
         equations contain it.
         """
+        self.matrices: Array = np.zeros((len(unknowns) + 1 + 6 * len(own), 6 * len(own)))
+        """Products [Y y M]'M with errors of FT matrices, see `matrix_errors`."""
         self._reduced_of: tuple[object, ...] = ()
         self._loose_of: Array | None = None
 
@@ -177,7 +180,7 @@ class SubmodelMemory:
         by_link = np.einsum('nlj,ljk->nlk', rows.reshape(len(rows), -1, 10), self.maps)
         return np.asarray(by_link.reshape(len(rows), -1))
 
-    def whitened(self, evidence: Evidence) -> tuple[Information, Array] | None:
+    def whitened(self, evidence: Evidence) -> tuple[Information, Array, Array] | None:
         """Merge equations and products of errors of all kinds, in units of their noise."""
         noise, unknowns = self.noise, evidence.block.unknowns
         known = [kind for kind, part in evidence.kinds.items() if part.count > 0 and kind in noise]
@@ -189,32 +192,38 @@ class SubmodelMemory:
         friction = self.inner[unknowns.n_inertial :]
         stacked = np.vstack([np.zeros((1, len(unknowns) + 1)), *parts])
         stacked[:, friction] = 0.0
-        return rows, stacked.T @ stacked
+        matrices = [evidence.matrices[k] / noise[k] ** 2 for k in known if k in evidence.matrices]
+        return rows, stacked.T @ stacked, sum(matrices, np.zeros_like(self.matrices))
 
     def release(self, columns: Indices, deviations: Array) -> None:
         """Forget unknowns that have changed by about some deviations."""
         before = self.information
         assert before is not None
-        self.information = wandered(before, columns, deviations)
+        self._wander(before, columns, deviations)
         self.errors = errors_of_wandered(self.errors, before, columns, deviations)
 
     def drift(self, elapsed: float) -> None:
         """Let offsets walk randomly for some time [s]."""
         if self.information is not None:
-            self.information = wandered(self.information, self.offsets, self.walks(elapsed))
+            self._wander(self.information, self.offsets, self.walks(elapsed))
+
+    def _wander(self, before: Information, columns: Indices, deviations: Array) -> None:
+        self.information = wandered(before, columns, deviations)
+        self.matrices = products_of_wandered(self.matrices, before, columns, deviations)
 
     def walks(self, elapsed: float) -> Array:
         """Return the random walk of offsets in some time, one number for each column [N, Nm]."""
         walk = self._settings.force_walk * np.sqrt(max(elapsed, 0.0))
         return self.offset_scales(walk, LEVER * walk)
 
-    def absorb(self, rows: Information, errors: Array, seconds: float) -> None:
+    def absorb(self, rows: Information, errors: Array, matrices: Array, seconds: float) -> None:
         """Add whitened equations that span some time, and fade the older ones by it [s]."""
         assert self.information is not None
         self.seconds += seconds
         factor = 0.5 ** (seconds / self._settings.half_life)
         self.information = self.information.forget(factor).merge(rows)
         self.errors = factor * self.errors + errors
+        self.matrices = factor * self.matrices + matrices
 
     def warm_up(self, evidence: Evidence, seconds: float) -> None:
         """Collect equations until their noise can be estimated."""
@@ -239,7 +248,7 @@ class SubmodelMemory:
         self._set_noise(noise)
         whitened = self.whitened(evidence)
         assert whitened is not None
-        self.information, self.errors = whitened
+        self.information, self.errors, self.matrices = whitened
 
     def follow_efforts(self, evidence: Evidence) -> None:
         """Widen the prior of friction as larger efforts appear."""

@@ -16,7 +16,7 @@ from inertial_estimation.identification.recursion.identifier import RecursiveIde
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.model.parameter_update import checksum, sealed, unsealed
 
-KIND, VERSION = 'recursive identification', 4
+KIND, VERSION = 'recursive identification', 5
 HEAD = f'{{"kind": "{KIND}", '
 """Start of every state, complete or not."""
 
@@ -32,6 +32,7 @@ def to_text(identifier: RecursiveIdentifier) -> str:
                 'energy': information.energy,
                 'count': information.count,
                 'errors': one.errors.tolist(),
+                'matrices': one.matrices.tolist(),
                 'noise': one.noise,
                 'scales': one.scales.tolist(),
                 'seconds': one.seconds,
@@ -86,6 +87,7 @@ def _read(one: SubmodelMemory, saved: Mapping[str, Any]) -> dict[str, Any]:
     return {
         'information': Information(R, rho, float(energy), float(count)),
         'errors': _numbers(saved['errors'], n + 1, n + 1),
+        'matrices': _numbers(saved['matrices'], *one.matrices.shape),
         'noise': {str(kind): float(_numbers(value)) for kind, value in saved['noise'].items()},
         'scales': np.array(saved['scales'], dtype=float).reshape(one.scales.shape),
         'seconds': float(_numbers(saved['seconds'])),
