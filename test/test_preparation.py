@@ -278,7 +278,7 @@ def test_attenuation_is_removed(rng, shared):
     attenuated = (x + 0.16 * shared * np.eye(3)[0]) / 1.16
     np.testing.assert_allclose(solution(plain), attenuated, atol=5 * CLOSE)
     for x0 in (x, np.zeros(3)):
-        found = solution(without_state_errors(plain, errors, x0))
+        found = solution(without_state_errors(plain, errors, x0)[0])
         np.testing.assert_allclose(found, x, atol=8 * CLOSE)
 
 
@@ -290,7 +290,9 @@ def test_unknown_that_only_errors_distinguish_is_not_determined(rng):
     assert solution(plain)[0] < 1.0
     errors = products(again, np.zeros((N, 2)))
     x0 = np.array([3.0, 0.0])
-    found = without_state_errors(plain, errors, x0)
+    found, onto = without_state_errors(plain, errors, x0)
+    right = onto @ (plain.R.T @ (plain.rho - plain.R @ x0) + errors[:-1] @ [*x0, -1.0])
+    np.testing.assert_allclose(found.R.T @ (found.rho - found.R @ x0), right, rtol=1e-6, atol=1e-6)
     strengths = np.linalg.svd(found.R, compute_uv=False)
     assert strengths[1] < 1e-6 * strengths[0]
     # Only the sum is determined, and the least change of x0 that fits it is zero.
@@ -302,7 +304,7 @@ def test_directions_with_a_quarter_of_errors_are_dropped(rng):
     plain = Information.of(rng.normal(size=(N, 3)), rng.normal(size=N))
     H = plain.R.T @ plain.R
     for share, left in ((0.5, 0.0), (0.2, 0.8)):
-        found = without_state_errors(plain, np.pad(share * H, (0, 1)), np.ones(3))
+        found, _ = without_state_errors(plain, np.pad(share * H, (0, 1)), np.ones(3))
         np.testing.assert_allclose(found.R.T @ found.R, left * H, atol=1e-9 * np.abs(H).max())
 
 
@@ -316,7 +318,7 @@ def test_shared_errors_stay_when_one_unknown_is_released(rng, deviation):
     errors = products(again, 3.0 * again, np.zeros(N))
     columns, by = np.array([1]), np.array([deviation])
     left, kept = wandered(rows, columns, by), errors_of_wandered(errors, rows, columns, by)
-    first = eliminated(without_state_errors(left, kept, np.array([2.0, 5.0])), columns)
+    first = eliminated(without_state_errors(left, kept, np.array([2.0, 5.0]))[0], columns)
     plain = eliminated(left, columns)
     assert plain.rho[0] / plain.R[0, 0] == pytest.approx(1.6, abs=2 * CLOSE)
     # Of an error that is as large as the motion, two times over.

@@ -427,6 +427,16 @@ def test_roots_are_those_of_one_dense_inverse(robot, prior):
     assert_roots_of_dense_inverse(known[-1:])
 
 
+def test_an_unknown_moment_and_efforts_without_friction_spoil_no_refit(robot):
+    """The forces of a reading do not need its moments, whose factors are errors of matrices."""
+    choice = replace(settings(robot).equations, efforts=robot.joint_names)
+    samples, _ = log(robot, 4.0)
+    samples.ft_readings[100, 2, 4] = np.nan
+    identifier = RecursiveIdentifier(robot, replace(settings(robot), equations=choice))
+    identifier.add(replace(samples, efforts=np.zeros_like(samples.velocities)))
+    assert np.isfinite(identifier.refit().parameter_roots).all()
+
+
 def test_a_reference_temperature_is_an_offset(robot, rng):
     """A reading above it is a drift: what is subtracted at any temperature changes alike."""
     n = len(robot.ft_sensors)

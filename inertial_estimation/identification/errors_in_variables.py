@@ -187,18 +187,21 @@ def errors_of_wandered(
     return np.asarray(T.T @ errors @ T)
 
 
-def without_state_errors(information: Information, errors: Array, x0: Array) -> Information:
+def without_state_errors(
+    information: Information, errors: Array, x0: Array
+) -> tuple[Information, Array]:
     """
     Return information without the errors of the state, about a prior x0, (n,).
 
-    errors (n + 1, n + 1): [E e]' [E e], the products of errors in units of the noise.
+    errors (n + 1, n + 1): [E e]' [E e], the products of errors in units of the noise. Returns also
+    the projection of products Y'y on the directions that are left, (n, n).
     """
     from scipy.linalg import solve_triangular
     from scipy.linalg.lapack import dpstrf
 
     gram, cross = errors[:-1, :-1], errors[:-1, -1]
     if not gram.any():
-        return information
+        return information, np.eye(information.n)
     R, left = information.R, information.rho - information.R @ x0
     H = R.T @ R
     # A column may hold nothing but errors, or round-off.
@@ -223,4 +226,6 @@ def without_state_errors(information: Information, errors: Array, x0: Array) -> 
     found = Information.of(rows, right + rows @ x0)
     before = information.squared_residual(x0)
     energy = max(before - float(right @ right), 0.0)
-    return Information(found.R, found.rho, energy, information.count)
+    inverse = solve_triangular(triangle, np.eye(len(N))[some], lower=True)
+    onto = sizes[:, None] * (L @ V) @ (V.T @ inverse) / sizes
+    return Information(found.R, found.rho, energy, information.count), onto

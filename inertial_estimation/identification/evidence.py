@@ -69,7 +69,12 @@ class Evidence:
                 kind: np.vstack([one.errors[kind] for one in (self, other) if kind in one.errors])
                 for kind in dict(self.errors) | dict(other.errors)
             },
-            {kind: part + other.matrices[kind] for kind, part in self.matrices.items()},
+            {
+                kind: np.sum(
+                    [m.matrices[kind] for m in (self, other) if kind in m.matrices], axis=0
+                )
+                for kind in dict(self.matrices) | dict(other.matrices)
+            },
         )
 
     @property
@@ -139,6 +144,8 @@ def gather(
     loads, names = None, [sensor.name for sensor in builder.robot.ft_sensors]
     if about is not None and builder.choice.offsets:
         loads = builder.wrenches(observed.samples) - about
+        # Rows that need an unknown reading are left out; others have zeros as factors of it.
+        loads = np.where(np.isfinite(loads), loads, 0.0)
     for start in range(0, n, SAMPLES_AT_ONCE):
         some = slice(start, start + SAMPLES_AT_ONCE)
         blocks = builder.sparse(observed.take(some))

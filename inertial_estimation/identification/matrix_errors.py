@@ -29,7 +29,7 @@ import numpy as np
 from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.identification.equations.wrenches import SparseEquations
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.row_space import RowSpace
+from inertial_estimation.identification.row_space import DEPENDENT, RowSpace
 from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns
 from inertial_estimation.model.ft_calibration import MATRIX_DEVIATION, WRENCH_SCALE
 
@@ -59,7 +59,8 @@ def matrix_columns(
     own = _sensors(unknowns)
     found = np.zeros((len(own), 6, 6, len(loads)))
     for part in rows.parts:
-        first = part.columns[0] - unknowns.n_inertial
+        # Torques without friction have no unknowns of their own.
+        first = part.columns[0] - unknowns.n_inertial if len(part.columns) else -1
         if first >= 0 and (extra := unknowns.extras[first]).term is FT_OFFSET[0]:
             slopes = WRENCH_SCALE[:, None] * part.values
             load = loads[:, sensors.index(extra.of)] / WRENCH_SCALE
@@ -167,14 +168,10 @@ def products_of_wandered(
     moved = columns[deviations > 0.0]
     if not len(moved) or not products.any():
         return products
-    A, precisions = before.R[:, moved], deviations[deviations > 0.0] ** -2.0
-    sizes = np.sqrt(np.maximum(np.sum(A**2, axis=0) + precisions, np.finfo(float).tiny))
-    gram = (A.T @ A + np.diag(precisions)) / sizes / sizes[:, None]
-    former = np.linalg.pinv(gram, rcond=ROUND_OFF, hermitian=True) @ (
-        products[moved] / sizes[:, None]
-    )
-    former /= sizes[:, None]
+    A, steps = before.R[:, moved], 1.0 / deviations[deviations > 0.0]
+    root = RowSpace.of(np.vstack([A, np.diag(steps)]), DEPENDENT).inverse_root()
+    former = root @ (root.T @ products[moved])
     across = np.vstack([before.R.T @ A, before.rho @ A, products[moved, :].T])
     found = products - across @ former
-    found[moved] = precisions[:, None] * former
+    found[moved] = steps[:, None] ** 2 * former
     return np.asarray(found)

@@ -169,6 +169,7 @@ def _triangle(fit: SubmodelFit) -> _Triangle:
         one.matrices, uncorrected.R, uncorrected.rho, one.offsets, fit.x[one.offsets]
     )
     YM, yM, MM = np.split(products, [information.n, information.n + 1])
+    left_over, YM = yM[0] - fit.x @ YM, one.projection @ YM
     n = one.block.unknowns.n_inertial
     prior = entropic_model(
         one.block.unknowns, one.prior, fit.parameters, one.scales_in_refit, 1.0 / v
@@ -192,7 +193,7 @@ def _triangle(fit: SubmodelFit) -> _Triangle:
     by_matrices = solve_triangular(triangle, outer, trans='T')
     unexplained = MM - inner.T @ inner - by_matrices.T @ by_matrices
     E = turn.T @ left[:, len(kept) :]
-    return _Triangle(one.own, n, triangle, E, by_matrices, unexplained, yM[0] - fit.x @ YM)
+    return _Triangle(one.own, n, triangle, E, by_matrices, unexplained, left_over)
 
 
 def _offset_errors(triangles: Sequence[_Triangle], n: int) -> tuple[list[Array], Array, float]:

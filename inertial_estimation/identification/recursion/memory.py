@@ -114,18 +114,23 @@ class SubmodelMemory:
         """The same with a weak prior of zero offsets."""
         return self._reduced()[1]
 
-    def _reduced(self) -> tuple[Information, Information]:
+    @property
+    def projection(self) -> Array:
+        """Projection of products Y'y on what is left in `corrected`, (n, n)."""
+        return self._reduced()[2]
+
+    def _reduced(self) -> tuple[Information, Information, Array]:
         of = self.information, self.errors, self.shift
         if not self._reduced_of or any(a is not b for a, b in zip(self._reduced_of, of)):
             assert self.information is not None
             x0 = self.block.unknowns.join(self.prior)
             x0[self.offsets] = self.shift
-            corrected = without_state_errors(self.information, self.errors, x0)
+            corrected, onto = without_state_errors(self.information, self.errors, x0)
             sizes = self.offset_scales(*OFFSET_SIZES)
             rows = np.eye(corrected.n)[self.offsets] / sizes[:, None]
             regularised = replace(corrected.add(rows, self.shift / sizes), count=corrected.count)
-            self._reduced_of, self._both = of, (corrected, regularised)
-        return self._both
+            self._reduced_of, self._found = of, (corrected, regularised, onto)
+        return self._found
 
     @property
     def loose_prior(self) -> Information:
