@@ -27,7 +27,8 @@ larger. The noise is one as stated, not s. v is that of one submodel alone, wher
 determine its offsets.
 
 Errors of FT matrices are a third part, of all submodels together, see `matrix_errors`: of the size
-that products of M and residuals show, whose noise is ``S = M'M - M'A (A'A)^-1 A'M``.
+that products of M and residuals show, whose noise is ``S = M'M - M'A (A'A)^-1 A'M``. In the first
+seconds of a motion it is too large, as filters correlate the noise of loads and residuals.
 
 Offsets are eliminated last: what the other submodels determine of them enters with its own errors.
 Their weak prior counts as equations: what nothing else determines is as uncertain as that.
