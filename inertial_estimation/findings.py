@@ -230,7 +230,7 @@ def alike(findings: Iterable[Finding]) -> Iterator[tuple[Finding, list[str]]]:
         key = one.level, one.code, NUMBER.sub('', one.text)
         groups.setdefault(key, []).append(one)
     for group in groups.values():
-        first = max(group, key=lambda one: one.values.get('share', 0.0))
+        first = max(group, key=lambda one: one.values.get('share', one.values.get('change', 0.0)))
         subjects = dict.fromkeys(one.subject for one in group)
         subjects.pop(first.subject, None)
         yield first, [*subjects]

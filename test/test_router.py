@@ -159,6 +159,13 @@ def test_samples_do_not_depend_on_when_messages_are_polled(batch, given):
     assert len({sample.ft_temperatures[0] for sample, _ in at_once.samples[1:]}) >= 8
 
 
+def test_contacts_of_a_stall_wait_for_their_samples():
+    stalled, steady = run(Robot(), {2400}, range(2400)), run(Robot(), range(2401), range(2400))
+    contacts = [[one for _, one in robot.samples] for robot in (stalled, steady)]
+    assert contacts[0] == contacts[1] and all(contacts[0])
+    assert not stalled.contacts.problems
+
+
 def test_readings_between_samples_show_that_a_sensor_is_not_frozen():
     """Few digits: the same reading at each sample, others in between."""
     robot = run(

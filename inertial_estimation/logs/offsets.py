@@ -22,7 +22,7 @@ from inertial_estimation.calibration.residual_statistics import SCALE
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, ConfigError, LogError
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.findings import Finding, finding
+from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.logs.log import Log, Progress, TimeRange, no_progress
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
@@ -97,9 +97,11 @@ def compute_offsets(
             raise LogError(f'offset range: {error}') from error
         findings, offsets = found.findings, found.offsets
         assumed, kept = found.assumed, ~found.found
-        if findings and request.source == 'model' and not request.support:
+        # Readings that leap are left out.
+        against = [one for one in findings if one.code != 'rating' and one.level > Level.INFO]
+        if against and request.source == 'model' and not request.support:
             text = f"readings contradict the model with '{support}' as the only contact"
-            reasons = '; '.join(map(str, findings))
+            reasons = '; '.join(map(str, against))
             raise LogError(f"in 'offset_range' {text}: {reasons}", about=('offset_range',))
         progress('offsets from the model', 1.0)
     if request.source == 'torques':

@@ -79,6 +79,7 @@ class Summary:
         self._free: Mask = np.zeros(len(robot.submodels), dtype=bool)
         """Submodels that are without a contact of six unknowns at times."""
         self._zero: Mask = np.ones(len(robot.joint_names), dtype=bool)
+        self._measured = np.zeros_like(self._zero)
         """Joints that report a position of exactly zero."""
         self._reported = np.full((2, len(robot.joint_names)), np.nan)
         """Least and greatest torque that the robot reports of each joint."""
@@ -102,10 +103,11 @@ class Summary:
         self._periods += [float(np.median(np.diff(times)))] if len(times) > 1 else []
         self._n_samples += len(times)
         self._judged += int(part.judged.sum())
-        measured = (
-            True if samples.joint_states is None else samples.joint_states != SensorState.ASSUMED
-        )
-        self._zero &= ((samples.positions == 0.0) & measured).all(axis=0)
+        measured = np.isfinite(samples.positions)
+        if samples.joint_states is not None:
+            measured &= samples.joint_states != SensorState.ASSUMED
+        self._zero &= ((samples.positions == 0.0) | ~measured).all(axis=0)
+        self._measured |= measured.any(axis=0)
         self._contacts |= {one.name: one for one in clean.contacts}
         spreads = part.deviations
         self._lack = self._lack or (spreads.lack if spreads else '')
@@ -305,7 +307,8 @@ class Summary:
         for (_, name), (n, lacking, what) in self._lacking.items():
             if lacking:
                 yield finding('missing', name, what=what, share=lacking / n)
-        for k in np.flatnonzero(self._zero & (not self._zero.all())):
+        zero = self._zero & self._measured
+        for k in np.flatnonzero(zero & (zero != self._measured).any()):
             name = self._robot.joint_names[k]
             yield finding('constant', name, what='position', value=0.0, count=self._n_samples)
 
