@@ -199,3 +199,16 @@ def test_leaps_of_readings_are_found_and_loads_are_none(rng):
     assert [one.subject for one in found] == [name]
     lost = np.isnan(kept.ft_readings) & ~np.isnan(readings)
     assert np.unique(np.argwhere(lost)[:, :2], axis=0).tolist() == [[1, 0]]
+
+
+def test_an_effort_that_leaps_out_and_back_is_left_out(rng):
+    """A jump that stays, noise and a constant are none."""
+    robot = biped(imus=IMUS)
+    batch = SampleBatch.stack(fast_samples(robot, rng, 9))
+    efforts = rng.normal(size=batch.positions.shape)
+    efforts[4:, 1], efforts[:, 2] = 50.0, 3.0
+    efforts[6, 0], efforts[2, 3] = 400.0, np.nan
+    kept, found = without_leaps(robot, replace(batch, efforts=efforts))
+    assert [(one.subject, one.code) for one in found] == [(robot.joint_names[0], 'rating')]
+    efforts[6, 0] = np.nan
+    np.testing.assert_array_equal(kept.efforts, efforts)

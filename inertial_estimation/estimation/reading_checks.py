@@ -48,6 +48,8 @@ MIN_MOVING_AXES = 3
 MAX_LEAP, MIN_LEAP = 1.5, 440.0
 """Of a load between two samples, in weights of the robot, and for light robots [N, Nm]: a running
 person loads a foot by a weight in 10 ms; transient contact with a person, ISO/TS 15066."""
+MAX_EFFORT_LEAP = 5.0
+"""Of one sample from both beside it, over the largest range of a joint; real arms have up to 1."""
 KEPT_NS = 1_000_000_000
 """Time for which a leap is reported: the period of diagnostics."""
 Findings = Iterator[Finding]
@@ -120,10 +122,24 @@ def largest_leap(robot: Robot) -> float:
 
 
 def without_leaps(robot: Robot, samples: SampleBatch) -> tuple[SampleBatch, list[Finding]]:
-    """Return samples with NaN where an FT reading leaps out and back, and all leaps."""
-    F, limit = samples.ft_readings, largest_leap(robot)
+    """Return samples with NaN where a reading or effort leaps out and back, and all leaps."""
+    F, limit, E = samples.ft_readings, largest_leap(robot), samples.efforts
     kept = replace(samples, ft_readings=np.where(leaps_alone(F, limit)[..., None], np.nan, F))
-    return kept, [*leaping_readings(robot, np.diff(F, axis=0), limit)]
+    found = [*leaping_readings(robot, np.diff(F, axis=0), limit)]
+    if E is None or len(E) < 3:
+        return kept, found
+    changes = np.abs(np.diff(E, axis=0))
+    sizes = np.minimum(changes[1:], changes[:-1])
+    others = np.sort([E[:-2], E[1:-1], E[2:]], axis=0)[1]
+    ranges = np.fmax.reduce(others) - np.fmin.reduce(others)
+    limit = MAX_EFFORT_LEAP * float(np.nan_to_num(ranges).max(initial=0.0))
+    alone = np.zeros(E.shape, dtype=bool)
+    alone[1:-1] = (sizes > limit) & (limit > 0.0)
+    for j in np.flatnonzero(alone.any(axis=0)):
+        what, value = 'effort that leaps out and back', sizes[alone[1:-1, j], j].max()
+        name = robot.joint_names[j]
+        found.append(finding('rating', name, what=what, value=value, limit=limit))
+    return replace(kept, efforts=np.where(alone, np.nan, E)), found
 
 
 def leaps_alone(readings: Array, limit: float) -> Mask:
