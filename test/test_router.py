@@ -23,6 +23,7 @@ from inertial_estimation.outputs.encoders import effort_encoder
 from inertial_estimation.signals import assembler, router, savitzky_golay, sensor_stream
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.messages import WRENCH, Decoder, Encoder
+from inertial_estimation.signals.polling import poll
 from inertial_estimation.signals.router import Router
 from inertial_estimation.signals.sources import sources_of
 
@@ -61,7 +62,7 @@ class Robot:
         self.waiting[topic].append(message)
 
     def poll(self):
-        for sample in self.router.poll(lambda source: self.waiting.pop(source.topic, [])):
+        for sample in poll(self.router, lambda source: self.waiting.pop(source.topic, [])):
             self.samples.append((sample, self.contacts.at(sample.stamp_ns)))
             self.assembler.wanted_ns = sample.stamp_ns + self.every_ns
 

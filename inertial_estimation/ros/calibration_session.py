@@ -28,11 +28,11 @@ from inertial_estimation.errors import ConfigError
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.urdf import is_xml, load_text
 from inertial_estimation.ros.executors import PolledGroup, PollingNode, init
+from inertial_estimation.ros.polled_inputs import PolledInputs
 from inertial_estimation.ros.subscriptions import (
     LATCHED,
     POLLED_QUEUE,
     Inputs,
-    PolledInputs,
     deserialize,
     subscribe,
     waiting,

@@ -29,13 +29,14 @@ from inertial_estimation.ros.calibration_updates import CalibrationFollower
 from inertial_estimation.ros.configured_node import ConfiguredNode, reported
 from inertial_estimation.ros.executors import SteadyTimer, create_service, run_node
 from inertial_estimation.ros.identifier_outputs import IdentifierOutputs, IdentifierStatus
+from inertial_estimation.ros.polled_inputs import PolledInputs
 from inertial_estimation.ros.sample_windows import (
     CONTACT_MARGIN,
     SAMPLE_RATE,
     SampleWindow,
     SampleWindows,
 )
-from inertial_estimation.ros.subscriptions import Inputs, PolledInputs
+from inertial_estimation.ros.subscriptions import Inputs
 from inertial_estimation.sample import Sample
 from inertial_estimation.uncertainty.sensor_noise import StreamFilters, stream_noise
 

@@ -21,10 +21,11 @@ from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.outputs.diagnostics import SourceStatus, Status, known_joints_status
-from inertial_estimation.ros.executors import PolledGroup, SteadyTimer
+from inertial_estimation.ros.executors import PolledGroup
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
-from inertial_estimation.signals.cdr import END_NS, stamp_of
+from inertial_estimation.signals.cdr import END_NS
+from inertial_estimation.signals.messages import stamp_of
 from inertial_estimation.signals.router import CONTACTS, Router, Source
 from inertial_estimation.signals.sources import sources_of
 
@@ -33,8 +34,6 @@ QUEUE_DEPTH = 50
 """Joint states that wait while the processors are busy; longer queues make results late."""
 POLLED_QUEUE = 1000
 """Messages of a topic that wait until they are polled: a second at 1 kHz."""
-POLL_PERIOD = 0.05
-"""Time between two looks at the topics of a node that needs a few of the samples [s]."""
 MAX_LAG_NS, MAX_STALL_NS, RECOVERY = 5_000_000, 50_000_000, 0.1
 """
 Time between joint states that wait and are all estimated, in a node that is behind and after a
@@ -182,24 +181,3 @@ def subscribe_all(node: Node, inputs: Inputs, on_sample: Callable[[Sample, float
                 on_sample(sample, arrival)
 
     joints = subscribe(node, leading, QUEUE_DEPTH, on_joints, None)
-
-
-class PolledInputs:
-    """Inputs of a node that needs a few of the samples, and looks for them now and then."""
-
-    def __init__(self, node: Node, inputs: Inputs, on_sample: Callable[[Sample], None]) -> None:
-        self._router, self._on_sample, group = inputs.router, on_sample, PolledGroup()
-        self._subscriptions = {
-            id(one): subscribe(node, one, POLLED_QUEUE, one.handle, group)
-            for one in inputs.router.sources
-        }
-        self._timer = SteadyTimer(node, POLL_PERIOD, self.poll)
-
-    def destroy(self) -> None:
-        """End the polling."""
-        self._timer.destroy()
-
-    def poll(self) -> None:
-        """Take all messages, and make the samples of them."""
-        for sample in self._router.poll(lambda one: list(waiting(self._subscriptions[id(one)]))):
-            self._on_sample(sample)

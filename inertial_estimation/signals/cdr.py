@@ -17,14 +17,6 @@ COUNT = Struct('<I')
 FLOAT = '<f8'
 
 
-def stamp_of(data: bytes) -> int:
-    """Return the stamp of a message with a header [ns]; zero if it has none in this encoding."""
-    if len(data) < FRAME_AT or data[:4] != ENCAPSULATION:
-        return 0
-    second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
-    return int(second * NANOSECONDS + nanosecond)
-
-
 class Reader:
     """Walks through a message behind its stamp, and notes the bytes of texts and counts."""
 

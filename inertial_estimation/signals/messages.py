@@ -22,6 +22,7 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.signals.cdr import (
     ENCAPSULATION,
     FLOAT,
+    FRAME_AT,
     NANOSECONDS,
     STAMP,
     STAMP_AT,
@@ -68,6 +69,14 @@ FIELDS: dict[str, Mapping[str, str | Rows | int]] = {
     INERTIA: {'inertia': 10},
 }  # fmt: skip
 """Fields behind the header: names, sequences, or a number of float64."""
+
+
+def stamp_of(data: bytes) -> int:
+    """Return the stamp of a message with a header [ns]; zero if it has none in this encoding."""
+    if len(data) < FRAME_AT or data[:4] != ENCAPSULATION:
+        return 0
+    second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
+    return int(second * NANOSECONDS + nanosecond)
 
 
 def _kinds(type_: str) -> list[str | Rows | int]:

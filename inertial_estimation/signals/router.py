@@ -9,9 +9,8 @@ A node hands over what it receives, a bag reader what was recorded.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.errors import LogError
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
-from inertial_estimation.signals.cdr import END_NS, stamp_of
+from inertial_estimation.signals.cdr import END_NS
 from inertial_estimation.signals.messages import Decoder, JointReading
 from inertial_estimation.signals.savitzky_golay import compiled
 from inertial_estimation.signals.stream import MAX_QUEUE
@@ -167,31 +166,6 @@ class Router:
         for source in self.by_topic[topic]:
             sample = source.handle(data)
         return sample
-
-    def poll(self, take: Callable[[Source], list[bytes]]) -> Iterator[Sample]:
-        """
-        Make the samples of the messages that `take` returns for each source.
-
-        Between two samples ``wanted_ns`` of the assembler may be set.
-        """
-        *others, leading = self.sources
-        # Joint states first, so that the sensor readings of their stamps have arrived.
-        arrived, contacts = take(leading), []
-        for source in others:
-            if source.kind in CONTACTS:
-                contacts += [(stamp_of(data), data, source) for data in take(source)]
-            else:
-                source.hand_over(take(source))
-        contacts.sort(key=itemgetter(0), reverse=True)
-        for data in arrived:
-            # After a stall the newest are far ahead of the first joint state.
-            while contacts and contacts[-1][0] <= stamp_of(data):
-                _, point, source = contacts.pop()
-                source.handle(point)
-            if (sample := leading.handle(data)) is not None:
-                yield sample
-        for _, point, source in reversed(contacts):
-            source.handle(point)
 
     def _read_and_take(self, source: Source, data: bytes) -> Sample | None:
         reading = source.read(data)

@@ -26,6 +26,7 @@ from std_msgs.msg import String
 from inertial_estimation.findings import Level
 from inertial_estimation.ros.estimator_node import EstimatorNode
 from inertial_estimation.ros.identifier_node import IdentifierNode
+from inertial_estimation.signals.polling import poll
 
 PERIOD_NS, BEGIN, END, LAST = 10_000_000, 50, 150, 260
 """Of the joint states [ns], and cycles of the fault."""
@@ -256,10 +257,7 @@ def test_damaged_messages_end_no_node(context, rng, kind):
     node = kind(context=context, parameter_overrides=overrides)
     pipeline, samples = node.pipeline, []
     sources = pipeline._inputs.router.sources
-    if kind is EstimatorNode:
-        take = partial(pipeline._on_sample, arrival=0.0)
-    else:
-        take, poll = pipeline.take, pipeline._inputs.router.poll
+    take = partial(pipeline._on_sample, arrival=0.0) if kind is EstimatorNode else pipeline.take
     for k in range(200):
         good = [(topic, encode(topic, *rest)) for topic, *rest in cycle(k)]
         contact = ('contacts', encode('contacts', START_NS + k * PERIOD_NS, np.ones(3)))
@@ -270,7 +268,7 @@ def test_damaged_messages_end_no_node(context, rng, kind):
             bad = changed(data, rng) if rng.random() < 0.5 else data[: rng.integers(len(data))]
             waiting[topic] += [bad, data]
         if kind is IdentifierNode:
-            for sample in poll(lambda source: waiting[source.topic]):  # noqa: B023
+            for sample in poll(pipeline._inputs.router, lambda source: waiting[source.topic]):  # noqa: B023
                 samples.append(sample)
                 take(sample)
             continue
