@@ -149,7 +149,7 @@ def about_offsets(products: Array, R: Array, rho: Array, offsets: Indices, x: Ar
     loads = (WRENCH_SCALE[:, None] * by_sensor).reshape(-1, 6)
 
     def constant(columns: Array) -> Array:
-        """Return what columns of M would be with the loads x, from those of offsets, (m, 6 k)."""
+        """Return columns of M with the loads x, from columns of offsets, (m, 6 k)."""
         found = columns[:, :, None] * loads
         return np.asarray(found.reshape(len(columns), 6 * columns.shape[1]))
 
