@@ -53,10 +53,10 @@ LOG_TURNS = float(np.log(23.0))
 """Price of one of the turns by right angles."""
 EPSILON = 0.02
 """Step of finite differences [rad or m]."""
-MAX_FINAL, MIN_SCORE, MIN_FINAL, ALIKE = 8, 20.0, 5.0, 3.0
-"""Hypotheses compared beside usual errors; least score before and then, and lead that decides."""
-MIN_EXPLAINED, MIN_ALONE, MIN_BESIDE, DONE = 0.5, 0.7, 0.2, 0.8
-"""Least share explained beside usual errors; less, if that without them is more; all of it."""
+MAX_FINAL, MIN_SCORE, ALIKE = 8, 5.0, 3.0
+"""Hypotheses compared beside usual errors, least score of a fault, lead that decides [nats]."""
+MIN_EXPLAINED, MIN_ALONE, MIN_BESIDE = 0.5, 0.7, 0.2
+"""Least share explained beside usual errors; less, if that without them is more."""
 LIMITS = {
     'gain': (1.1, 5.0), 'delay': (0.02, np.inf), 'jump': (5.0, np.inf), 'drift': (5.0, np.inf),
     'offset': (2.0, 30.0), 'turned': (5.0, np.inf), 'bias': (0.2, np.inf),
@@ -192,10 +192,8 @@ class FaultSearch(FaultScores):
         if len(moving) < 2:
             return
         one, other = np.array([*combinations(moving.tolist(), 2)]).T
-        gap, squares = (
-            np.sin(q[:, other] - q[:, one])[:, None],
-            np.tile(fit.squares, (len(one), 1)),
-        )
+        gap = np.sin(q[:, other] - q[:, one])[:, None]
+        squares = np.tile(fit.squares, (len(one), 1))
         for b in slopes[0]:
             C = np.concatenate([own[b] for own in slopes], axis=2)
             free = fit.free(b, (C[..., one] - C[..., other]) * gap)
@@ -242,15 +240,6 @@ class FaultSearch(FaultScores):
         best = [one for _, one in sorted(rated, key=lambda one: -one[0])[:MAX_TESTS]]
         fits = self.fits([change for *_, change in best], self.rows)
         yield from ((*one[:2], fit) for one, fit in zip(best, fits, strict=True))
-
-    def tests(self) -> list[Test]:
-        """Return all hypotheses; those of the motion if the others leave something to explain."""
-        found = [*self.ft_hypotheses(), *self.link_hypotheses()]
-        best = max((self.score(fit.squares, price) for _, price, fit in found), default=0.0)
-        whole = self.score(np.zeros_like(self.base), 0.0)
-        if len(self.robot.ft_sensors) < 2 or best < DONE * whole:
-            found += self.motion_hypotheses()
-        return found
 
 
 def _of_joints(factors: Any = 1.0, offset: Any = 0.0, order: Any = slice(None)) -> Change:
@@ -309,16 +298,17 @@ def find_faults(
     search = FaultSearch(robot, samples, readings, touched)
     if search.score(np.zeros_like(search.base), 0.0) < MIN_SCORE:
         return []
-    tests = [one for one in search.tests() if _matters(*one[0])]
+    hypotheses = search.ft_hypotheses(), search.link_hypotheses(), search.motion_hypotheses()
+    tests: list[Test] = [one for part in hypotheses for one in part if _matters(*one[0])]
     scores = [search.score(fit.squares, price) for _, price, fit in tests]
-    best = [k for k in np.argsort(scores)[: -1 - MAX_FINAL : -1] if scores[k] > MIN_SCORE]
-    rated = []
+    best = [int(k) for k in np.argsort(scores)[: -1 - MAX_FINAL : -1] if scores[k] > MIN_SCORE]
+    rated: list[Fault] = []
     base, usual = search.beside_usual(search.null) if best else (search.base, 0.0)
     for what, price, fit in (tests[k] for k in best):
         left, paid = search.beside_usual(fit)
         score = float(search.score(left, price + paid - usual, base))
         alone, beside = search.explained(fit.squares, search.base), search.explained(left, base)
-        if score > MIN_FINAL and beside > (MIN_BESIDE if alone > MIN_ALONE else MIN_EXPLAINED):
+        if score > MIN_SCORE and beside > (MIN_BESIDE if alone > MIN_ALONE else MIN_EXPLAINED):
             rated.append(Fault(*what, score, max(alone, beside)))
     rated.sort(key=lambda fault: -fault.score)
     alike = [one for one in rated if one.score > rated[0].score - ALIKE]

@@ -30,10 +30,8 @@ FLOORS = {
     'accelerometer': 0.15,
 }  # fmt: skip
 """Errors that are no fault [SI units]."""
-FLOOR_SHARE, TOUCHED_SHARE = 0.05, 0.2
-"""Of the change of the signal that is no fault either, and of a submodel that may be touched."""
-LOAD_SHARE, LEVER = 0.005, 0.1
-"""Share of the whole wrench of a submodel that is no fault, and lever of its force [m]."""
+TOUCHED_SHARE, LEVER = 0.2, 0.1
+"""Share of a signal that is no fault where a contact may act, and lever of a force [m]."""
 DELAYS = (-0.1, -0.05, -0.02, 0.02, 0.05, 0.1)
 """That are tried [s]."""
 LINK_ERROR = np.array([0.1, 0.02, 0.02, 0.02])
@@ -135,22 +133,14 @@ class FaultScores:
         used = np.array([Q.shape[1] for Q in self.null.bases])
         self.weights = np.maximum(independent * share * each - used, 0.0)
         self.weights[~np.isfinite(self.base)] = 0.0
-        self.floors = np.array([self._floor(b, one) for b, one in enumerate(all_)])
+        self.floors = np.array([FLOORS[one.kind] ** 2 for one in all_])
+        for b, one in enumerate(all_):
+            if one.touched:  # all that the sensors feel may be a contact
+                both = one.value, one.value - self.null.whole[b]
+                signal = max(mean_square(self.null.free(b, part)) for part in both)
+                self.floors[b] += TOUCHED_SHARE**2 * np.nan_to_num(signal)
         self.each = 0.5 * float(np.log(independent.max(initial=2.0)))
         """Price of one fitted parameter."""
-
-    def _floor(self, b: int, one: Equation) -> float:
-        """Return the squared error of equations that is no fault."""
-        share = TOUCHED_SHARE if one.touched else FLOOR_SHARE
-        signal = mean_square(self.null.free(b, one.value))
-        if one.touched:  # all that the sensors feel may be a contact
-            signal = max(signal, mean_square(self.null.free(b, one.value - self.null.whole[b])))
-        whole = mean_square(one.value[self.null.kept[b]]) if one.loads else 0.0
-        if one.kind == 'moment':  # the force comes right before
-            force = self.null.equations[b - 1].value[self.null.kept[b]]
-            whole += LEVER**2 * mean_square(force)
-        shares = share**2 * np.nan_to_num(signal) + LOAD_SHARE**2 * np.nan_to_num(whole)
-        return float(FLOORS[one.kind] ** 2 + shares)
 
     def fit(self, change: Change, rows: Indices) -> Fit:
         return next(self.fits([change], rows))
