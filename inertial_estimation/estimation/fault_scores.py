@@ -185,7 +185,12 @@ class FaultScores:
         fit, x = fit or self.null, np.empty(0)
         squares = fit.squares.copy()
         free = {b: fit.free(b, C) for b, C in columns.items() if self.weights[b] > 0.0}
-        grams = {b: (C.T @ C, C.T @ fit.raw[b]) for b, C in free.items() if len(C)}
+        grams = {}
+        for b, C in free.items():
+            if len(C):
+                G, own = np.zeros((C.shape[1],) * 2), np.flatnonzero(C.any(axis=0))
+                G[np.ix_(own, own)] = C[:, own].T @ C[:, own]  # most have no part in equations b
+                grams[b] = G, C.T @ fit.raw[b]
         for _ in range(3 if grams else 0):
             A: Any = 0.0
             y: Any = 0.0
