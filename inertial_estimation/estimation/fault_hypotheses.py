@@ -36,6 +36,8 @@ MAX_TESTS, MAX_PAIRS = 8, 80
 """Corrections of the motion that are tried on all samples, exchanges on few."""
 MAX_SECONDS = 600.0
 """Of a log that are looked at [s]."""
+JUMP = 15.0 * np.repeat([1.0, LEVER], 3)
+"""Standard deviations of jumps and drifts [N, Nm]: a hundredth of the range of iCub's sensors."""
 STEPS = 40
 """Places of jumps that are tried."""
 MIN_SECONDS = 2.0
@@ -62,6 +64,8 @@ LIMITS = {
     'offset': (2.0, 30.0), 'turned': (5.0, np.inf), 'bias': (0.2, np.inf),
 }  # fmt: skip
 """Smaller ones are usual, larger ones fit by chance [1, s, N, N, degrees, degrees, m/s^2]."""
+FITTED = {'gain', 'jump', 'drift', 'mass', 'offset', 'bias'}
+"""What a contact may produce as well."""
 FROZEN, SATURATED, MIN_KNOWN = 1.0, 0.05, 20
 """Time of one value [s], share of the samples at an extreme, samples that are judged."""
 MOTION = ('positions', 'velocities', 'accelerations')
@@ -131,14 +135,14 @@ class FaultSearch(FaultScores):
                 shifted = self.grid.ft_readings[self.rows + round(delay / PERIOD), s]
                 late = self.with_readings({s: shifted})
                 yield (sensor.name, 'delay', delay, 's'), self.each, late
-            columns = [{b: L * c[:, None, None] for b, L in loads.items()} for c in courses]
-            fits = [self.solve(one) for one in columns]
+            columns = [{b: L * c[:, None, None] * JUMP for b, L in loads.items()} for c in courses]
+            fits = [self.solve(one, prior=1.0) for one in columns]
             jump = 1 + int(np.argmax([self.score(squares, 0.0) for _, squares in fits[1:]]))
             for kind, price, k in (('drift', 6.0, 0), ('jump', 7.0, jump)):
                 if len(x := fits[k][0]):
-                    size = float(np.linalg.norm(x * np.repeat([1.0, 1.0 / LEVER], 3)))
-                    moved = self.with_readings({s: F[:, s] + np.outer(courses[k], x)})
-                    yield (sensor.name, kind, size, 'N'), price * self.each, moved
+                    moved = self.with_readings({s: F[:, s] + np.outer(courses[k], x * JUMP)})
+                    what = sensor.name, kind, JUMP[0] * float(np.linalg.norm(x)), 'N'
+                    yield what, price * self.each + 0.5 * float(x @ x), moved
         for s, u in combinations(range(F.shape[1]), 2):
             pair = f'{self.robot.ft_sensors[s].name} {self.robot.ft_sensors[u].name}'
             swapped = self.with_readings({s: F[:, u], u: F[:, s]})
@@ -299,12 +303,16 @@ def find_faults(
     if search.score(np.zeros_like(search.base), 0.0) < MIN_SCORE:
         return []
     hypotheses = search.ft_hypotheses(), search.link_hypotheses(), search.motion_hypotheses()
-    tests: list[Test] = [one for part in hypotheses for one in part if _matters(*one[0])]
+    tests: list[Test] = [
+        (what, price, search.judged(fit, what[1] in FITTED))
+        for part in hypotheses for what, price, fit in part if _matters(*what)
+    ]  # fmt: skip
     scores = [search.score(fit.squares, price) for _, price, fit in tests]
     best = [int(k) for k in np.argsort(scores)[: -1 - MAX_FINAL : -1] if scores[k] > MIN_SCORE]
     rated: list[Fault] = []
-    base, usual = search.beside_usual(search.null) if best else (search.base, 0.0)
+    bases = [search.beside_usual(search.judged(search.null, k)) for k in (False, True) if best]
     for what, price, fit in (tests[k] for k in best):
+        base, usual = bases[what[1] in FITTED]
         left, paid = search.beside_usual(fit)
         score = float(search.score(left, price + paid - usual, base))
         alone, beside = search.explained(fit.squares, search.base), search.explained(left, base)

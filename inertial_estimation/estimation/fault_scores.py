@@ -218,6 +218,12 @@ class FaultScores:
                 changes[b] = np.sum(parts, axis=0)
         return self.null.moved(changes, F)
 
+    def judged(self, fit: Fit, fitted: bool) -> Fit:
+        """Return a fit, of a fitted hypothesis without the squares that a contact may change."""
+        fit, touched = copy(fit), [fitted and one.touched for one in fit.equations]
+        fit.squares = np.where(touched, np.nan, fit.squares)
+        return fit
+
     def beside_usual(self, fit: Fit) -> tuple[Array, float]:
         """Return the mean squares beside usual errors of the model, and the price of these."""
         F, links = np.nan_to_num(fit.readings), range(len(self.robot.links))
@@ -228,7 +234,7 @@ class FaultScores:
                 *((one.loads.get(s, np.zeros((*one.value.shape, 6)))[..., None]
                    * F[:, s, None, None]).reshape(*one.value.shape, 36) for s in fts),
             ], axis=2)
-            for b, one in enumerate(fit.equations) if one.links
+            for b, one in enumerate(fit.equations) if one.links and np.isfinite(fit.squares[b])
         }  # fmt: skip
         sizes = np.concatenate([np.tile(LINK_ERROR, len(links)), np.tile(MATRIX_ERROR, len(fts))])
         columns = {b: C * sizes for b, C in columns.items()}
