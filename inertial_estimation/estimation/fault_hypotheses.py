@@ -104,15 +104,13 @@ class FaultSearch(FaultScores):
 
     def ft_hypotheses(self) -> Iterator[Test]:
         """Yield corrections of FT sensors."""
-        F, stamps = self.null.readings, self.grid.stamp_ns[self.rows]
+        free, F = self.judged(self.null, True), self.null.readings
+        stamps = self.grid.stamp_ns[self.rows]
         times = 1e-9 * (stamps - stamps[0])
         steps = np.linspace(0.0, times[-1], STEPS + 2)[1:-1, None]
         courses = np.vstack([times / max(times[-1], PERIOD), times >= steps])
         for s, sensor in enumerate(self.robot.ft_sensors):
-            loads = {
-                b: one.loads[s] for b, one in enumerate(self.null.equations)
-                if s in one.loads and not one.touched
-            }  # fmt: skip
+            loads = {b: one.loads[s] for b, one in enumerate(free.equations) if s in one.loads}
             for R in TURNS:
                 text = ', '.join(('-' if r.sum() < 0 else '') + 'xyz'[abs(r).argmax()] for r in R)
                 kind = 'sign' if text == '-x, -y, -z' else f'axes ({text})'
@@ -121,7 +119,7 @@ class FaultSearch(FaultScores):
                 yield (sensor.name, kind, np.nan, '1'), price, self.with_readings({s: turned})
             for what, axes in AXES.items():
                 part = F[:, s] * np.isin(np.arange(6), axes)
-                x, _ = self.solve({b: L @ part[..., None] for b, L in loads.items()})
+                x, _ = self.solve({b: L @ part[..., None] for b, L in loads.items()}, free)
                 gain = float(1.0 / (1.0 + x[0])) if len(x) and x[0] != -1.0 else np.nan
                 units = [(f'unit{what}', unit, 1.0) for unit in UNITS if 0.7 < gain / unit < 1.4]
                 if not what:
@@ -136,13 +134,13 @@ class FaultSearch(FaultScores):
                 late = self.with_readings({s: shifted})
                 yield (sensor.name, 'delay', delay, 's'), self.each, late
             columns = [{b: L * c[:, None, None] * JUMP for b, L in loads.items()} for c in courses]
-            fits = [self.solve(one, prior=1.0) for one in columns]
+            fits = [self.solve(one, free, 1.0) for one in columns]
             jump = 1 + int(np.argmax([self.score(squares, 0.0) for _, squares in fits[1:]]))
             for kind, price, k in (('drift', 6.0, 0), ('jump', 7.0, jump)):
                 if len(x := fits[k][0]):
                     moved = self.with_readings({s: F[:, s] + np.outer(courses[k], x * JUMP)})
-                    what = sensor.name, kind, JUMP[0] * float(np.linalg.norm(x)), 'N'
-                    yield what, price * self.each + 0.5 * float(x @ x), moved
+                    size, cost = JUMP[0] * float(np.linalg.norm(x)), price * self.each
+                    yield (sensor.name, kind, size, 'N'), cost + 0.5 * float(x @ x), moved
         for s, u in combinations(range(F.shape[1]), 2):
             pair = f'{self.robot.ft_sensors[s].name} {self.robot.ft_sensors[u].name}'
             swapped = self.with_readings({s: F[:, u], u: F[:, s]})
@@ -150,12 +148,10 @@ class FaultSearch(FaultScores):
 
     def link_hypotheses(self) -> Iterator[Test]:
         """Yield other masses of links."""
+        free, all_ = self.judged(self.null, True), [*enumerate(self.null.equations)]
         for k, link in enumerate(self.robot.links):
-            columns = {
-                b: -one.links[k][..., :1] for b, one in enumerate(self.null.equations)
-                if k in one.links and not one.touched
-            }  # fmt: skip
-            x, _ = self.solve(columns)
+            columns = {b: -one.links[k][..., :1] for b, one in all_ if k in one.links}
+            x, _ = self.solve(columns, free)
             if len(x) and x[0] > -1.0:
                 mass = float(self.robot.parameters[k, 0] * (1.0 + x[0]))
                 moved = self.null.moved({b: C @ x for b, C in columns.items()})

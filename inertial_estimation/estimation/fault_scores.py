@@ -178,13 +178,11 @@ class FaultScores:
         shares[more] = 1.0 - after[more] / before[more]
         return float(np.maximum(gains, 0.0) @ shares / max(np.abs(gains).sum(), 1e-9))
 
-    def solve(
-        self, columns: Columns, fit: Fit | None = None, prior: float = 0.0
-    ) -> tuple[Array, Array]:
+    def solve(self, columns: Columns, fit: Fit, prior: float = 0.0) -> tuple[Array, Array]:
         """Fit r - C x over all equations, with a prior weight of x; return x and mean squares."""
-        fit, x = fit or self.null, np.empty(0)
-        squares = fit.squares.copy()
-        free = {b: fit.free(b, C) for b, C in columns.items() if self.weights[b] > 0.0}
+        x, squares = np.empty(0), fit.squares.copy()
+        used = (self.weights > 0.0) & np.isfinite(squares)
+        free = {b: fit.free(b, C) for b, C in columns.items() if used[b]}
         grams = {}
         for b, C in free.items():
             if len(C):
@@ -234,7 +232,7 @@ class FaultScores:
                 *((one.loads.get(s, np.zeros((*one.value.shape, 6)))[..., None]
                    * F[:, s, None, None]).reshape(*one.value.shape, 36) for s in fts),
             ], axis=2)
-            for b, one in enumerate(fit.equations) if one.links and np.isfinite(fit.squares[b])
+            for b, one in enumerate(fit.equations) if one.links
         }  # fmt: skip
         sizes = np.concatenate([np.tile(LINK_ERROR, len(links)), np.tile(MATRIX_ERROR, len(fts))])
         columns = {b: C * sizes for b, C in columns.items()}
