@@ -261,21 +261,12 @@ def effect(case: Case, robot: Robot, samples: SampleBatch) -> float:
 
 def information(case: Case, robot: Robot, samples: SampleBatch) -> float:
     """Return what the right correction gains beside usual errors on both sides [nats]."""
-    searches = [
+    wrong, right = (
         FaultSearch(model, x, x.ft_readings, case.contacts)
         for model, x in ((robot, samples), (case.robot, case.samples))
-    ]
-    (wrong, right), fits = searches, []
+    )
     right.weights, right.floors = wrong.weights, wrong.floors
-    for one in searches:
-        errors, joint = [*one.usual_errors()], {}
-        for b, equation in enumerate(one.null.equations):
-            shape = equation.value.shape
-            parts = [own.get(b, np.zeros((*shape, len(sizes)))) for own, sizes in errors]
-            joint[b] = np.concatenate(parts, axis=2)
-        sizes = np.concatenate([sizes for _, sizes in errors])
-        fits.append(one.solve(one.grams(joint), sizes=sizes)[1:])
-    (before, price), (after, other) = fits
+    (before, price), (after, other) = (one.beside_usual(one.null) for one in (wrong, right))
     return wrong.score(after, other - price, before)
 
 

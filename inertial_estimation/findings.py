@@ -137,10 +137,10 @@ CODES: dict[str, Code] = {
     ),
     'fault': Code(
         _W, '{kind}, which explains {explained:.0%} of what contradicts it in the log{others}',
-        20.0, 'nats of log likelihood',
-        'the one correction that explains most residuals of the log at once; those that explain '
-        'as much are named with it; usual errors of masses, centres of mass and FT matrices '
-        'explain less; a contact does not explain it',
+        5.0, 'nats of log likelihood',
+        'the one correction that explains most residuals of the log at once, beside usual errors '
+        'of masses, centres of mass and FT matrices; those that explain as much are named with '
+        'it; a contact does not explain it',
     ),
     'momentum': Code(
         _W, 'momentum and wrenches differ by {force:.2f} N and {moment:.3f} Nm in {time:.0f} s of '

@@ -10,7 +10,6 @@ of them, friction and drive inertia in those of torques.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -238,44 +237,3 @@ def motion_sources(robot: Robot) -> list[int]:
     kinds = [imu.measures for imu in robot.imus]
     best = 'both' if 'both' in kinds else 'accelerometer'
     return [k for k, kind in enumerate(kinds) if kind == best]
-
-
-class Fit:
-    """The residuals of equations, without what is free in them."""
-
-    def __init__(self, found: Sequence[Equation], readings: Array) -> None:
-        self.equations, self.readings = found, readings
-        self.raw: list[Array] = []
-        self.whole: list[Array] = []
-        self.kept: list[Array] = []
-        self.bases: list[Array] = []
-        for one in found:
-            r = one.value - one.measured - sum(
-                ((L @ readings[:, f, :, None])[..., 0] for f, L in one.loads.items()),
-                start=np.zeros_like(one.value),
-            )  # fmt: skip
-            columns = np.concatenate([*one.loads.values(), one.nuisance], axis=2)
-            known = np.isfinite(r).all(axis=1) & np.isfinite(columns).all(axis=(1, 2))
-            flat = columns[known].reshape(known.sum() * columns.shape[1], columns.shape[2])
-            if flat.size:
-                norms = np.linalg.norm(flat, axis=0)
-                flat = flat[:, norms > 0.0] / norms[norms > 0.0]
-                values, vectors = np.linalg.eigh(flat.T @ flat)
-                usable = values > 1e-8 * max(1.0, values.max(initial=0.0))
-                flat = flat @ (vectors[:, usable] / np.sqrt(values[usable]))
-            self.bases.append(flat)
-            self.kept.append(known)
-            self.whole.append(r)
-            self.raw.append(self.free(len(self.raw), r))
-        self.squares = np.array([mean_square(r) for r in self.raw])
-
-    def free(self, b: int, values: Array) -> Array:
-        """Return values (n, k, ...) of equations b without what is free in them, flat."""
-        flat = values[self.kept[b]]
-        flat = flat.reshape(flat.shape[0] * flat.shape[1], *flat.shape[2:])
-        Q = self.bases[b]
-        return np.asarray(flat - Q @ (Q.T @ flat)) if Q.size else flat
-
-
-def mean_square(values: Array) -> float:
-    return float(np.mean(values**2)) if values.size else np.nan

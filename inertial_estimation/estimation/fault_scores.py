@@ -10,19 +10,14 @@ logarithm of the number of independent samples for each parameter.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from inertial_estimation.arrays import Array, Indices, Mask
-from inertial_estimation.estimation.fault_equations import (
-    PERIOD,
-    Fit,
-    equations,
-    mean_square,
-    on_grid,
-)
+from inertial_estimation.arrays import Array, Indices
+from inertial_estimation.estimation.fault_equations import PERIOD, Equation, equations, on_grid
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
@@ -35,23 +30,68 @@ FLOORS = {
     'accelerometer': 0.15,
 }  # fmt: skip
 """Errors that are no fault [SI units]."""
-FLOOR_SHARE, TOUCHED_SHARE = 0.05, 0.2
-"""Of the change of the signal that is no fault either, and of a submodel that may be touched."""
-LOAD_SHARE, LEVER = 0.005, 0.1
-"""Share of the whole wrench of a submodel that is no fault, and lever of its force [m]."""
+TOUCHED_SHARE, LEVER = 0.2, 0.1
+"""Share of a signal that is no fault where a contact may act, and lever of a force [m]."""
 DELAYS = (-0.1, -0.05, -0.02, 0.02, 0.05, 0.1)
 """That are tried [s]."""
-MASS_ERROR, COM_ERROR = 0.1, 0.02
+LINK_ERROR = np.array([0.1, 0.02, 0.02, 0.02])
 """Standard deviations of usual errors of a link, of its mass [1] and centre of mass [m]."""
 MATRIX_ERROR = 0.05 * np.outer(np.repeat([1.0, 0.1], 3), np.repeat([1.0, 10.0], 3)).ravel()
 """Those of the matrix of an FT sensor, with a lever of 0.1 m."""
-UNUSUAL = 5.0
-"""Errors of the model that are no usual ones [standard deviations]."""
 INERTIAL = ('angular_velocities', 'angular_accelerations', 'proper_accelerations')
 Change = Callable[[SampleBatch], SampleBatch]
 """Corrects samples that lie on a grid."""
-Grams = dict[int, tuple[Array, Array]]
-"""Of equations: C' C (..., p, p) and C' r (..., p) of columns C and residuals r."""
+Columns = dict[int, Array]
+"""Slopes (n, k, p) of the residuals of equations, negative."""
+
+
+class Fit:
+    """The residuals of equations, without what is free in them."""
+
+    def __init__(self, found: Sequence[Equation], readings: Array) -> None:
+        self.equations, self.readings = found, readings
+        self.raw: list[Array] = []
+        self.whole: list[Array] = []
+        self.kept: list[Array] = []
+        self.bases: list[Array] = []
+        for one in found:
+            r = one.value - one.measured
+            for f, L in one.loads.items():
+                r = r - (L @ readings[:, f, :, None])[..., 0]
+            columns = np.concatenate([*one.loads.values(), one.nuisance], axis=2)
+            known = np.isfinite(r).all(axis=1) & np.isfinite(columns).all(axis=(1, 2))
+            C = _flat(columns[known])
+            C = C / np.maximum(np.linalg.norm(C, axis=0), 1e-12)
+            values, vectors = np.linalg.eigh(C.T @ C)
+            used = values > 1e-8 * max(1.0, values.max(initial=0.0))
+            self.bases.append(C @ (vectors[:, used] / np.sqrt(values[used])))
+            self.kept.append(known)
+            self.whole.append(r)
+            self.raw.append(self.free(len(self.raw), r))
+        self.squares = np.array([mean_square(r) for r in self.raw])
+
+    def free(self, b: int, values: Array) -> Array:
+        """Return values (n, k, ...) of equations b without what is free in them, flat."""
+        flat, Q = _flat(values[self.kept[b]]), self.bases[b]
+        return np.asarray(flat - Q @ (Q.T @ flat))
+
+    def moved(self, changes: Columns, readings: Array | None = None) -> Fit:
+        """Return the fit with residuals of some equations less changes (n, k)."""
+        fit = copy(self)
+        fit.raw, fit.squares = list(self.raw), self.squares.copy()
+        fit.readings = self.readings if readings is None else readings
+        for b, change in changes.items():
+            fit.raw[b] = self.raw[b] - self.free(b, change)
+            fit.squares[b] = mean_square(fit.raw[b])
+        return fit
+
+
+def _flat(values: Array) -> Array:
+    return values.reshape(values.shape[0] * values.shape[1], *values.shape[2:])
+
+
+def mean_square(values: Array) -> float:
+    return float(np.mean(values**2)) if values.size else np.nan
 
 
 class FaultScores:
@@ -83,41 +123,29 @@ class FaultScores:
         places = np.linspace(first, last, max(0, min(MAX_SAMPLES, last - first + 1)))
         self.rows = np.unique(places.round().astype(int))
         self.few = self.rows[:: max(1, len(self.rows) // SCREENED)]
-        self.null = self._fit(lambda x: x, self.rows)
-        self.floors = np.array([self._floor(b) for b in range(len(self.null.equations))])
-        touched = np.array([one.touched for one in self.null.equations], dtype=bool)
-        seconds = 1e-9 * float(np.ptp(self.grid.stamp_ns[self.rows]))
-        times = np.where(touched, CONTACT_TIME, CORRELATION)
-        independent = np.minimum(len(self.rows), np.where(self.still, np.inf, seconds / times))
+        seconds = np.inf if self.still else 1e-9 * float(np.ptp(self.grid.stamp_ns[self.rows]))
+        self.null = self.fit(lambda x: x, self.rows)
+        self.base, all_ = self.null.squares, self.null.equations
+        times = np.array([CONTACT_TIME if one.touched else CORRELATION for one in all_])
+        independent = np.minimum(len(self.rows), seconds / times)
         share = np.array([one.mean() for one in self.null.kept])
-        each = np.array([one.value.shape[1] for one in self.null.equations])
-        used = np.array([b.shape[1] for b in self.null.bases])
+        each = np.array([one.value.shape[1] for one in all_])
+        used = np.array([Q.shape[1] for Q in self.null.bases])
         self.weights = np.maximum(independent * share * each - used, 0.0)
-        self.base = self.null.squares
         self.weights[~np.isfinite(self.base)] = 0.0
+        self.floors = np.array([FLOORS[one.kind] ** 2 for one in all_])
+        for b, one in enumerate(all_):
+            if one.touched:  # all that the sensors feel may be a contact
+                both = one.value, one.value - self.null.whole[b]
+                signal = max(mean_square(self.null.free(b, part)) for part in both)
+                self.floors[b] += TOUCHED_SHARE**2 * np.nan_to_num(signal)
         self.each = 0.5 * float(np.log(independent.max(initial=2.0)))
         """Price of one fitted parameter."""
-        self.errors = [(self.grams(columns), sizes) for columns, sizes in self.usual_errors()]
-        """Of the links, and of the matrix of each FT sensor."""
 
-    def _floor(self, b: int) -> float:
-        """Return the squared error of equations that is no fault."""
-        one = self.null.equations[b]
-        share = TOUCHED_SHARE if one.touched else FLOOR_SHARE
-        signal = mean_square(self.null.free(b, one.value))
-        if one.touched:  # all that the sensors feel may be a contact
-            signal = max(signal, mean_square(self.null.free(b, one.value - self.null.whole[b])))
-        whole = mean_square(one.value[self.null.kept[b]]) if one.loads else 0.0
-        if one.kind == 'moment':  # the force comes right before
-            force = self.null.equations[b - 1].value[self.null.kept[b]]
-            whole += LEVER**2 * mean_square(force)
-        shares = share**2 * np.nan_to_num(signal) + LOAD_SHARE**2 * np.nan_to_num(whole)
-        return float(FLOORS[one.kind] ** 2 + shares)
+    def fit(self, change: Change, rows: Indices) -> Fit:
+        return next(self.fits([change], rows))
 
-    def _fit(self, change: Change, rows: Indices) -> Fit:
-        return next(self._fits([change], rows))
-
-    def _fits(self, changes: Sequence[Change], rows: Indices) -> Iterator[Fit]:
+    def fits(self, changes: Sequence[Change], rows: Indices) -> Iterator[Fit]:
         """Yield the fits of changes, whose equations are built together, which saves most time."""
         n = len(rows)
         for first in range(0, len(changes), MAX_TOGETHER):
@@ -131,7 +159,7 @@ class FaultScores:
                 own = [one.take(slice(k * n, k * n + n)) for one in found]
                 yield Fit(own, part.ft_readings)
 
-    def score(self, squares: Array, price: Any, base: Array | None = None) -> Any:
+    def score(self, squares: Array, price: Any = 0.0, base: Array | None = None) -> Any:
         """Return the gain in log likelihood less the price of hypotheses (...)."""
         return self.gains(squares, base).sum(axis=-1) - price
 
@@ -141,97 +169,72 @@ class FaultScores:
         ratio = np.where(self.weights > 0.0, (squares + self.floors) / before, 1.0)
         return np.asarray(-0.5 * self.weights * np.log(np.where(np.isfinite(ratio), ratio, 1.0)))
 
-    def explained(self, gains: Array, squares: Array) -> float:
+    def explained(self, squares: Array, base: Array) -> float:
         """Return the share of the squares beyond usual errors that goes, where it gains."""
-        before, after = (np.maximum(one - self.floors, 0.0) for one in (self.base, squares))
+        gains = self.gains(squares, base)
+        before, after = (np.maximum(one - self.floors, 0.0) for one in (base, squares))
         more = (gains > 0.0) & (before > 0.0)
         shares = np.where(gains > 0.0, 1.0, 0.0)
         shares[more] = 1.0 - after[more] / before[more]
         return float(np.maximum(gains, 0.0) @ shares / max(np.abs(gains).sum(), 1e-9))
 
-    def grams(self, columns: dict[int, Array], fit: Fit | None = None) -> Grams:
-        """Return C' C and C' r of each equation; columns C (n, k, p)."""
-        fit, found = fit or self.null, {}
-        for b, C in columns.items():
-            if self.weights[b] > 0.0 and len(fit.raw[b]):
-                free = fit.free(b, C)
-                found[b] = free.T @ free, free.T @ fit.raw[b]
-        return found
-
-    def left(self, grams: Grams, x: Array, fit: Fit | None = None) -> Array:
-        """Return the mean squares of r - C x; x (..., p)."""
-        fit = fit or self.null
-        squares = np.tile(fit.squares, (*x.shape[:-1], 1))
-        for b, (G, h) in grams.items():
-            gain = np.sum(x * (2.0 * h - (G @ x[..., None])[..., 0]), axis=-1)
-            squares[..., b] = np.maximum(squares[..., b] - gain / len(fit.raw[b]), 0.0)
-        return squares
-
-    def solve(
-        self, grams: Grams, fit: Fit | None = None, sizes: Array | None = None
-    ) -> tuple[Array, Array, Any]:
-        """
-        Fit r - C x over all equations, of one hypothesis or many (...); usual sizes of x (p,).
-
-        Return x over its sizes, mean squares and the price of x; without sizes it has none.
-        """
-        fit = fit or self.null
-        x, squares, price = np.empty(0), fit.squares, 0.0
-        if sizes is not None:
-            grams = {b: (G * np.outer(sizes, sizes), h * sizes) for b, (G, h) in grams.items()}
+    def solve(self, columns: Columns, fit: Fit, prior: float = 0.0) -> tuple[Array, Array]:
+        """Fit r - C x over all equations, with a prior weight of x; return x and mean squares."""
+        x, squares = np.empty(0), fit.squares.copy()
+        used = (self.weights > 0.0) & np.isfinite(squares)
+        free = {b: fit.free(b, C) for b, C in columns.items() if used[b]}
+        grams = {}
+        for b, C in free.items():
+            if len(C):
+                G, own = np.zeros((C.shape[1],) * 2), np.flatnonzero(C.any(axis=0))
+                G[np.ix_(own, own)] = C[:, own].T @ C[:, own]  # most have no part in equations b
+                grams[b] = G, C.T @ fit.raw[b]
         for _ in range(3 if grams else 0):
-            A, y = 0.0 if sizes is None else np.eye(len(sizes)), 0.0
+            A: Any = 0.0
+            y: Any = 0.0
             for b, (G, h) in grams.items():
-                weight = self.weights[b] / len(fit.raw[b]) / (squares[..., b] + self.floors[b])
-                A, y = A + weight[..., None, None] * G, y + weight[..., None] * h
-            x = (np.linalg.pinv(A, 1e-9, hermitian=True) @ np.asarray(y)[..., None])[..., 0]
-            if sizes is not None:
-                price = 0.5 * (np.sum(x * x, axis=-1) + np.linalg.slogdet(A)[1])
-            squares = self.left(grams, x, fit)
-        return x, squares, price
+                weight = self.weights[b] / len(free[b]) / (squares[b] + self.floors[b])
+                A, y = A + weight * G, y + weight * h
+            small = 1e-9 * max(1e-9, np.diagonal(A).max())  # directions without effect
+            x = np.linalg.solve(A + (prior + small) * np.eye(len(A)), y)
+            for b, (G, h) in grams.items():
+                gain = x @ (2.0 * h - G @ x) / len(free[b])
+                squares[b] = max(fit.squares[b] - gain, 0.0)
+        return x, squares
 
-    def with_readings(self, readings: dict[int, Array]) -> Array:
-        """Return the mean squares with other readings of some FT sensors (n, 6)."""
-        squares = self.base.copy()
-        changes = {s: F - self.null.readings[:, s] for s, F in readings.items()}
+    def with_readings(self, readings: dict[int, Array]) -> Fit:
+        """Return the fit with other readings of some FT sensors (n, 6)."""
+        F, changes = self.null.readings.copy(), {}
+        for s, other in readings.items():  # unchanged where a delayed one is not known
+            F[:, s] = np.where(np.isfinite(other), other, F[:, s])
         for b, one in enumerate(self.null.equations):
-            parts = [one.loads[s] @ d[..., None] for s, d in changes.items() if s in one.loads]
+            parts = [
+                (one.loads[s] @ (F - self.null.readings)[:, s, :, None])[..., 0]
+                for s in readings if s in one.loads
+            ]  # fmt: skip
             if parts and self.weights[b] > 0.0:
-                moved, raw = np.sum(parts, axis=0)[..., 0], self.null.raw[b]
-                known: Mask = np.logical_and.reduce(np.isfinite(moved), axis=1)
-                # Where a signal ends, a delayed reading is not known: both on the same rows.
-                there = known[self.null.kept[b]]
-                same = np.repeat(there, moved.shape[1])
-                Q, before = self.null.bases[b][same], raw[same]
-                after = before - moved[self.null.kept[b]][there].ravel()
-                both = np.column_stack([before, after])
-                x = Q.T @ both if same.all() else np.linalg.lstsq(Q, both, rcond=None)[0]
-                usual, left = np.mean((both - Q @ x) ** 2, axis=0) if len(Q) else (0.0, 0.0)
-                if usual > 0.0:
-                    squares[b] *= left / usual
-        return squares
+                changes[b] = np.sum(parts, axis=0)
+        return self.null.moved(changes, F)
 
-    def usual_errors(self) -> Iterator[tuple[dict[int, Array], Array]]:
-        """Yield columns and sizes of usual errors of all masses, and of each FT matrix."""
-        links, F, all_ = self.robot.links, self.null.readings, [*enumerate(self.null.equations)]
+    def judged(self, fit: Fit, fitted: bool) -> Fit:
+        """Return a fit, of a fitted hypothesis without the squares that a contact may change."""
+        fit, touched = copy(fit), [fitted and one.touched for one in fit.equations]
+        fit.squares = np.where(touched, np.nan, fit.squares)
+        return fit
+
+    def beside_usual(self, fit: Fit) -> tuple[Array, float]:
+        """Return the mean squares beside usual errors of the model, and the price of these."""
+        F, links = np.nan_to_num(fit.readings), range(len(self.robot.links))
+        fts = range(F.shape[1])
         columns = {
             b: np.concatenate([
-                -one.links[k] if k in one.links else np.zeros((*one.value.shape, 4))
-                for k in range(len(links))
+                *(-one.links.get(k, np.zeros((*one.value.shape, 4))) for k in links),
+                *((one.loads.get(s, np.zeros((*one.value.shape, 6)))[..., None]
+                   * F[:, s, None, None]).reshape(*one.value.shape, 36) for s in fts),
             ], axis=2)
-            for b, one in all_ if one.links
+            for b, one in enumerate(fit.equations) if one.links
         }  # fmt: skip
-        yield columns, np.tile([MASS_ERROR, *3 * [COM_ERROR]], len(links))
-        for s in range(F.shape[1]):
-            columns = {
-                b: (one.loads[s][..., None] * F[:, s, None, None]).reshape(*one.value.shape, 36)
-                for b, one in all_ if s in one.loads
-            }  # fmt: skip
-            yield columns, MATRIX_ERROR
-
-    def usual_gains(self) -> Iterator[tuple[Array, float]]:
-        """Yield gains and prices of usual errors."""
-        for grams, sizes in self.errors:
-            x, squares, price = self.solve(grams, sizes=sizes)
-            if np.abs(x).max(initial=0.0) < UNUSUAL:
-                yield self.gains(squares), float(price)
+        sizes = np.concatenate([np.tile(LINK_ERROR, len(links)), np.tile(MATRIX_ERROR, len(fts))])
+        columns = {b: C * sizes for b, C in columns.items()}
+        x, squares = self.solve(columns, fit, 1.0)
+        return squares, 0.5 * float(x @ x)
