@@ -34,7 +34,7 @@ QUEUE_DEPTH = 50
 """Joint states that wait while the processors are busy; longer queues make results late."""
 POLLED_QUEUE = 1000
 """Messages of a topic that wait until they are polled: a second at 1 kHz."""
-MAX_LAG_NS, MAX_STALL_NS, RECOVERY = 5_000_000, 50_000_000, 0.1
+MAX_LAG_NS, MAX_STALL_NS, RECOVERY = 5_000_000, 20_000_000, 0.04
 """
 Time between joint states that wait and are all estimated, in a node that is behind and after a
 stall [ns]; time since none waited in which it makes up for the stall [s].
