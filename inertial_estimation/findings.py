@@ -124,7 +124,8 @@ CODES: dict[str, Code] = {
     'rating': Code(
         _W, '{what} up to {value:.4g}, limit {limit:.4g}', 3.0, 'limits of the URDF',
         'wrong unit, axes, gear or column; in more than 10 % of the samples, of IMUs in 0.35 s, '
-        'or of FT sensors between two samples (1.5 weights of the robot, at least 440 N or Nm)',
+        'of FT sensors between two samples (1.5 weights of the robot, at least 440 N or Nm), or '
+        'of the effort of one sample (five times the largest range of a joint)',
     ),
     'velocity': Code(
         _W, 'positions change {factor:.3g} times as fast as velocities state, with a correlation '

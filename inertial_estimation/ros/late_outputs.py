@@ -95,8 +95,6 @@ class LateOutputs:
         if given.deviations_rate:
             rates = {'deviations': given.deviations_rate, **rates}
         self._rates = {name: RateLimiter(rate) for name, rate in rates.items()}
-        self._due = RateLimiter(2.0 * max(rates.values()))
-        """Of looking whether work is due."""
         self.newest: Deviations | None = None
 
     def publish(
@@ -108,11 +106,7 @@ class LateOutputs:
     ) -> None:
         """Go on with what is due and has subscribers; `perf_counter` behind the results [s]."""
         self._sample, self._estimate, self._contacts = sample, estimate, contacts
-        self._credit = min(self._credit, 0.0) + MAX_SHARE * (published - self._published)
-        self._published = start = published
         stamp_ns = estimate.stamp_ns
-        if not (self._due.is_due(stamp_ns) or self._open or self._inner):
-            return
         if self._look.is_due(stamp_ns):
             self._inner = self._publishers.subscribed(Pace.INSIDE)
         for name, rate in self._rates.items():
@@ -120,6 +114,8 @@ class LateOutputs:
                 continue
             if name not in self._open and rate.is_due(stamp_ns):
                 self._open[name] = self._work[name]()
+        self._credit = min(self._credit, 0.0) + MAX_SHARE * (published - self._published)
+        self._published = start = published
         while self._open and self._credit >= 0.0:
             name, work = next(iter(self._open.items()))
             del self._open[name]

@@ -26,7 +26,7 @@ from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.cdr import END_NS
 from inertial_estimation.signals.messages import stamp_of
-from inertial_estimation.signals.router import CONTACTS, Router, Source
+from inertial_estimation.signals.router import Router, Source
 from inertial_estimation.signals.sources import sources_of
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -82,12 +82,10 @@ class Inputs:
         self.contacts.set_timeout(settings.contact_timeout)
         self._status.timeout = settings.contact_timeout
 
-    def poll(self, until_ns: int = END_NS) -> None:
-        """Hand over what waits in `polled` subscriptions, as far as a sample needs it."""
+    def poll(self) -> None:
+        """Hand over the messages that wait in `polled` subscriptions."""
         for subscription, source in self.polled:
-            # Contacts come from many senders in any order.
-            last_ns = END_NS if source.kind in CONTACTS else until_ns - source.offset_ns
-            source.hand_over(list(waiting(subscription, last_ns)))
+            source.hand_over(list(waiting(subscription)))
 
     def reset(self) -> None:
         """Empty filters and buffers."""
@@ -139,14 +137,11 @@ def subscribe(
     )
 
 
-def waiting(subscription: Subscription, until_ns: int = END_NS) -> Iterator[bytes]:
-    """Take the messages that wait in a subscription, up to the first one with such a stamp."""
+def waiting(subscription: Subscription) -> Iterator[bytes]:
+    """Take every message that waits in a subscription."""
     take, kind = subscription.handle.take_message, subscription.msg_type
     while (found := take(kind, True)) is not None:
         yield found[0]
-        # To look for one more that is not there costs as much as to take one.
-        if stamp_of(found[0]) >= until_ns:
-            return
 
 
 def subscribe_all(node: Node, inputs: Inputs, on_sample: Callable[[Sample, float], None]) -> None:
@@ -164,13 +159,12 @@ def subscribe_all(node: Node, inputs: Inputs, on_sample: Callable[[Sample, float
 
     def on_joints(data: bytes) -> None:
         arrival, newer = perf_counter(), list(waiting(joints))
+        inputs.poll()
         messages, is_behind = (data, *newer), False
-        newest_ns = stamp_of(messages[-1])
-        inputs.poll(newest_ns + leading.offset_ns if newest_ns else END_NS)
         if newer:
             has_stalled = arrival - inputs.idle < RECOVERY
             most_ns = MAX_STALL_NS if has_stalled else MAX_LAG_NS
-            is_behind = newest_ns - stamp_of(data) > most_ns
+            is_behind = stamp_of(newer[-1]) - stamp_of(data) > most_ns
         else:
             inputs.idle = arrival
         for message in messages:

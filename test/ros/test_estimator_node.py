@@ -9,7 +9,6 @@ The process and its signals are in test_node_process.py, statuses in ../test_out
 
 import time
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -48,7 +47,7 @@ from inertial_estimation.findings import Level, finding
 from inertial_estimation.outputs import topics
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros import estimator_node, late_outputs, subscriptions
-from inertial_estimation.signals.messages import WRENCH, Decoder, Encoder
+from inertial_estimation.signals.messages import Decoder
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import stream_noise
 
@@ -478,20 +477,6 @@ def test_a_node_that_is_behind_estimates_the_newest_and_filters_the_rest(bench, 
         send_at_once(soon)
         robot.wait_for_stamp(wrenches, last)
         assert list(map(stamp_of, wrenches))[before:] == soon[-count:]
-
-
-def test_messages_are_taken_up_to_the_stamp_of_a_sample():
-    """Messages of another encoding have no stamp that could end it."""
-    stamps = [1, 3, 3, 4]
-    messages = [Encoder(WRENCH, 'sensor').encode(stamp, np.zeros(6)) for stamp in stamps]
-    for given, until_ns, count in ((messages, 3, 2), (messages, 9, 4), ([b'', *messages], 1, 2)):
-        left = [(message, None) for message in given]
-        source = SimpleNamespace(
-            msg_type=WrenchStamped,
-            handle=SimpleNamespace(take_message=lambda *_: left.pop(0) if left else None),  # noqa: B023
-        )
-        assert [*subscriptions.waiting(source, until_ns)] == given[:count]
-        assert [*subscriptions.waiting(source)] == given[count:]
 
 
 def test_reported_contacts_replace_defaults_of_their_submodel(bench, rng):
