@@ -258,9 +258,12 @@ def robot(job: Mapping[str, Any]) -> None:
     """Publish at a rate until SIGINT; print stamps of the joint states, and when they were due."""
     import rclpy
     from rclpy.node import Node
+    from rclpy.signals import SignalHandlerOptions
 
     topics = messages(job)
-    rclpy.init()
+    # The handlers of rclpy would end its context within a publish.
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     node = Node('robot')
     publishers = [(node.create_publisher(kind, name, 20), data) for name, kind, data in topics]
     deadline = time.monotonic() + START_TIMEOUT
