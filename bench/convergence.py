@@ -67,7 +67,7 @@ LIMBS = {
 """Joints beyond FT sensors: the others depend on links that no sensor carries."""
 WORSE = 2.0
 """Torque error with the wrong URDF over that with the true one, from which a limb is judged."""
-POSES, TURN, SAMPLES = 24, 0.5, 40
+POSES, TURN, SAMPLES = 24, 0.6, 40
 """Poses for the offsets, largest turn of a joint from the posture [rad], samples of each."""
 EXCITED = 0.5
 """Stated deviation of an excited base parameter, over the error of wrong URDFs."""
