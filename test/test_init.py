@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from shared_data import SHARED
 
-DATA = SHARED / 'data'
-
 from inertial_estimation import EstimatorSettings, WrenchEstimator
 from inertial_estimation.calibration.configured_estimator import build_contacts
 from inertial_estimation.cli import main
@@ -19,6 +17,7 @@ from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
 
+DATA = SHARED / 'data'
 ARM = """<robot name="arm">
   <link name="world"/><link name="upper"/><link name="lower"/><link name="tool"/>
   <joint name="shoulder" type="revolute"><parent link="world"/><child link="upper"/>
