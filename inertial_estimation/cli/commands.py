@@ -79,6 +79,15 @@ ENDS, SPAN = ('FROM', 'TO'), NUMBER | {'nargs': 2, 'default': (-inf, inf)}
 FRICTION = ('viscous', 'coulomb', 'offset', 'drive_inertia')
 ALL, NONE = 'all', 'none'
 COMMANDS = {
+    'init': Command(
+        'write a first configuration for a robot, by its URDF and a log',
+        '--robot robot.urdf --bag walk.mcap --out robot.yaml', 'init:run',
+        (ROBOT,
+         ('--bag', 'BAG', 'log of the robot in motion (default: the URDF alone)'),
+         ('--log', 'TABLE', 'table with the joint efforts of an arm, for identify'),
+         ('--joints', 'JOINT', 'of its columns (default: by their names, or all)', NAMES),
+         ('--out', 'YAML', 'parameter file to write', OUTPUT | NEEDED)),
+    ),
     'check': Command(
         'describe a robot: sensors, submodels, dependence, consistency',
         'robot.urdf --imu torso_imu --contacts l_foot r_foot', 'check:run',
