@@ -25,7 +25,7 @@ NAMES = {
     'efforts': 'tau|torque|torques|effort|efforts|joint_torque|joint_torques|current|currents',
 }
 """Of columns; of one joint with its name or number behind it."""
-SLIDING = {'rad': 'm', 'deg': 'm', 'rad/s': 'm/s', 'deg/s': 'm/s', 'N m': 'N'}
+SLIDING = {'rad': 'm', 'deg': 'm', 'rad/s': 'm/s', 'deg/s': 'm/s', 'Nm': 'N'}
 """Units of prismatic joints in place of those of others."""
 TURNING = 'rad/s', 'deg/s', 'rpm'
 MAX_UNIT_ERROR = 0.2
@@ -65,7 +65,7 @@ def first_columns(urdf: str, path: str | Path, joints: Sequence[str] = ()) -> Fi
             )
     tags = {tag.get('name', ''): tag for tag in root.findall('joint')}
     slides = np.array([tags[name].get('type') == 'prismatic' for name in joints])
-    units = {'time': _time_unit(values['time']), 'positions': 'rad', 'efforts': 'N m'}
+    units = {'time': _time_unit(values['time']), 'positions': 'rad', 'efforts': 'Nm'}
     t, q = values['time'][:, 0] * UNITS['time'][units['time']], values['positions']
     if _beyond_limits(q, [limits_of(tags[name]) for name in joints], slides):
         units['positions'] = 'deg'
@@ -94,7 +94,7 @@ def first_columns(urdf: str, path: str | Path, joints: Sequence[str] = ()) -> Fi
             found.set(f'log.{kind}.unit', mixed if slides.any() else unit)
             found.notes.append(f'{kind}: {", ".join(columns[kind])} [{unit}]')
     if is_current:
-        why = 'Torque over current [N m/A] is not known: with 1, masses are wrong.'
+        why = 'Torque over current [Nm/A] is not known: with 1, masses are wrong.'
         found.set('log.efforts.scale', [1.0] * len(joints), why)
         found.notes.append(f'log.efforts.scale has to be stated: {why}')
     found.set('rows.efforts', 'all')

@@ -30,7 +30,7 @@ UNITS: dict[str, dict[str, float]] = {
     'time': {'s': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9},
     'positions': {'rad': 1.0, 'deg': DEGREE, 'm': 1.0, 'mm': 1e-3},
     'velocities': {'rad/s': 1.0, 'deg/s': DEGREE, 'm/s': 1.0, 'mm/s': 1e-3, 'rpm': np.pi / 30},
-    'efforts': {'N m': 1.0, 'N mm': 1e-3, 'N': 1.0, 'A': 1.0, 'mA': 1e-3},
+    'efforts': {'Nm': 1.0, 'N m': 1.0, 'Nmm': 1e-3, 'N mm': 1e-3, 'N': 1.0, 'A': 1.0, 'mA': 1e-3},
     'temperature': {'degC': 1.0},
     'wrench': {'N, N m': 1.0},
     'gyroscope': {'rad/s': 1.0, 'deg/s': DEGREE},
