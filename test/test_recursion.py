@@ -221,17 +221,18 @@ def test_a_push_changes_no_offset(robot, prior, moving):
 
 
 @pytest.mark.parametrize(
-    ('seconds', 'bias', 'still', 'share'),
+    ('seconds', 'bias', 'angle', 'still', 'share'),
     [
-        (11.0, 0.0, False, 1.0),
-        (11.0, 0.0, True, 1.0),
-        (9.0, 20.0, False, 1.0),
-        (22.0, 0.0, False, 0.4),
+        (11.0, 0.0, 0.0, False, 1.0),
+        (11.0, 0.0, 0.0, True, 1.0),
+        (9.0, 20.0, 0.0, False, 1.0),
+        (15.0, 0.0, 0.5, False, 1.0),
+        (22.0, 0.0, 0.0, False, 0.4),
     ],
-    ids=['touch in motion', 'touch at rest', 'only forces biased', 'free for a part of the time'],
+    ids=['touch in motion', 'touch at rest', 'only forces biased', 'wrong joint', 'partly free'],
 )
-def test_a_wrong_start_is_replaced(robot, prior, seconds, bias, still, share):
-    """A hand is held or its sensor biased for three seconds: later equations count alone."""
+def test_a_wrong_start_is_replaced(robot, prior, seconds, bias, angle, still, share):
+    """A hand is held, its sensor biased or a joint wrong at first: later equations count alone."""
     samples, _ = log(robot, seconds)
     n = round(300 / share)
     if still:
@@ -241,22 +242,26 @@ def test_a_wrong_start_is_replaced(robot, prior, seconds, bias, still, share):
         readings = samples.ft_readings.copy()
         clean = with_readings(robot, samples, robot.parameters).ft_readings
         samples.ft_readings[:n] = clean[:n] + (readings - clean)[n]
-    arm, sensor = 'l_upper_arm', [one.name for one in robot.ft_sensors].index('l_arm_ft')
+    sensor = [one.name for one in robot.ft_sensors].index('l_arm_ft')
     wrong = 10.0 * np.sin(np.linspace(0.0, 9.0, n))[:, None] * WRENCH
     if bias:
         # It ends while the noise is estimated, and only that of forces is too large.
         wrong = np.tile([bias, 0.0, 0.0, 0.0, 0.0, 0.0], (n - 50, 1))
-    clean = samples.ft_readings.copy()
-    samples.ft_readings[: len(wrong), sensor] += wrong
+    readings, positions = samples.ft_readings.copy(), samples.positions.copy()
+    if angle:
+        # Without noise of its own: other parameters explain it.
+        positions[:350, robot.joint_names.index('l_ankle_pitch')] += angle
+    else:
+        readings[: len(wrong), sensor] += wrong
     free = np.arange(100) < 100 * share
-    touched = identify(robot, prior, samples, free, gate=4.0, warm_up=3.0)
-    untouched = identify(
-        robot, prior, replace(samples, ft_readings=clean), free, gate=4.0, warm_up=3.0
-    )
-    links = list(next(one.links for one in robot.submodels if one.name == arm))
+    started = replace(samples, ft_readings=readings, positions=positions)
+    touched = identify(robot, prior, started, free, gate=4.0, warm_up=3.0)
+    untouched = identify(robot, prior, samples, free, gate=4.0, warm_up=3.0)
+    name = 'l_foot' if angle else 'l_upper_arm'
+    links = list(next(one.links for one in robot.submodels if one.name == name))
     errors = []
     for one in (touched, untouched):
-        memory = next(each for each in one.memories if each.name == arm)
+        memory = next(each for each in one.memories if each.name == name)
         # The noise of the readings, and not that of the hand.
         assert memory.noise['force_x'] < 2.0 * NOISE[0]
         moved = (one.refit().parameters - robot.parameters)[links]
