@@ -415,6 +415,21 @@ def test_error_of_the_prior_is_the_likeliest(robot, prior, share):
         assert found.largest >= found.likeliest
 
 
+def test_errors_of_matrices_are_none_of_the_prior(robot, prior, rng):
+    samples, _ = log(robot, 6.0)
+    errors = 0.1 * rng.normal(size=(len(robot.ft_sensors), 6, 6)) * WRENCH[:, None] / WRENCH
+    samples.ft_readings[:] += np.einsum('sij,nsj->nsi', errors, samples.ft_readings)
+    identifier = RecursiveIdentifier(robot.with_parameters(prior), settings(robot))
+    identifier.add(samples)
+    identifier.refit()
+    for one in known_of(identifier):
+        assert np.sqrt(one.matrix_variance) == pytest.approx(0.1, rel=0.5)
+        found, one.matrix_variance = prior_variances(one), 0.0
+        # The prior is off by a tenth, and stated to be by a fifth.
+        assert found.largest <= 2.0 * one.stated_variance
+        assert prior_variances(one).largest > 10.0 * one.stated_variance
+
+
 def test_roots_are_those_of_one_dense_inverse(robot, prior):
     """Of all submodels and of one, with friction in the joints of one side."""
     joints = tuple(name for name in robot.joint_names if name.startswith('l_'))
