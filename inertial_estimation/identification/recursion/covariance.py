@@ -23,8 +23,9 @@ that systematic errors drew far off would free themselves of the prior. A prior 
 confirm thus keeps their noise out of the answer. The deviations take the largest likely v, as the
 likeliest of few combinations is often near zero by chance; where fewer than five are shown, even
 that one is too small in every fourth case. It is at most the stated one, unless the likeliest is
-larger. The noise is one as stated, not s. v is that of one submodel alone, where neighbours may
-determine its offsets.
+larger. Errors of FT matrices, of the size found in the last refit, are part of ``e_i`` there:
+counted as errors of the prior, they make v far too large. The noise is one as
+stated, not s. v is that of one submodel alone, where neighbours may determine its offsets.
 
 Errors of FT matrices are a third part, of all submodels together, see `matrix_errors`: of the size
 that products of M and residuals show, whose noise is ``S = M'M - M'A (A'A)^-1 A'M``. In the first
@@ -127,14 +128,35 @@ class PriorVariances(NamedTuple):
 @one_thread()
 def prior_variances(one: SubmodelMemory) -> PriorVariances:
     """Return the variances of the relative error of the prior that equations show."""
-    stated, left = one.stated_variance, eliminated(one.regularised, one.extras)
-    others = left.rho - left.R @ one.prior.reshape(-1)
-    U, strengths, _ = np.linalg.svd(one.whitened_columns(left.R))
-    variances = 1.0 + VARIANCES[:, None] * strengths**2
-    losses = np.sum(np.log(variances) + (others @ U) ** 2 / variances, axis=1)
-    likeliest = float(VARIANCES[np.argmin(losses)])
-    largest = float(VARIANCES[np.flatnonzero(losses <= losses.min() + LIKELY)[-1]])
-    return PriorVariances(min(likeliest, stated), min(largest, max(likeliest, stated)))
+    stated, n, known = one.stated_variance, one.block.unknowns.n_inertial, one.information
+    assert known is not None
+    left = eliminated(one.regularised, one.extras)
+    U, strengths, turn = np.linalg.svd(one.whitened_columns(left.R))
+    others = (left.rho - left.R @ one.prior.reshape(-1)) @ U
+
+    def losses(strengths: Array, others: Array) -> Array:
+        """Return minus twice the log-likelihood of each variance."""
+        variances = 1.0 + VARIANCES[:, None] * strengths**2
+        return np.asarray(np.sum(np.log(variances) + others**2 / variances, axis=1))
+
+    found = losses(strengths, others)
+    likeliest = min(float(VARIANCES[np.argmin(found)]), stated)
+    if one.matrix_variance:
+        # What errors of matrices do is no error of the prior.
+        offsets = one.prior_fit[one.offsets]
+        YM = about_offsets(one.matrices, known.R, known.rho, one.offsets, offsets)
+        Y, extra, YM = *np.split(one.regularised.R, [n], axis=1), one.projection @ YM[: known.n]
+        root = RowSpace.of(extra).inverse_root()
+        YM = YM[:n] - Y.T @ (extra @ (root @ (root.T @ YM[n:])))
+        seen = strengths > EXCITED * strengths[0]
+        moved = turn[seen] @ one.whitened_columns(YM.T).T / strengths[seen, None]
+        noise = np.linalg.cholesky(np.eye(len(moved)) + one.matrix_variance * moved @ moved.T)
+        both = np.linalg.solve(noise, np.column_stack([np.diag(strengths[seen]), others[seen]]))
+        U, strengths, _ = np.linalg.svd(both[:, :-1])
+        found = losses(strengths, both[:, -1] @ U)
+    largest = float(VARIANCES[np.flatnonzero(found <= found.min() + LIKELY)[-1]])
+    shown = max(float(VARIANCES[np.argmin(found)]), stated)
+    return PriorVariances(likeliest, max(min(largest, shown), likeliest))
 
 
 @one_thread()
@@ -146,6 +168,7 @@ def certainties(found: JointRefit) -> dict[str, Certainty]:
     by_submodel, by_matrices, deviation = _offset_errors(triangles, len(found.offsets))
     certain = {}
     for fit, one, errors in zip(found.fits, triangles, by_submodel, strict=True):
+        fit.memory.matrix_variance = deviation**2
         others = [each[one.own] for each in by_submodel if each is not errors]
         matrices = deviation * by_matrices[one.own]
         others.append(np.delete(matrices, one.of_matrices, axis=1))

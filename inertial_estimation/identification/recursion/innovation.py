@@ -12,9 +12,9 @@ rejected.
 
 Noise that was estimated at rest, or while something touched the robot, is wrong later, and so are
 equations from before a joint, an IMU or an offset was right. So the memory starts again from the
-newest equations if these say more about the parameters than all before, and contradict it or have
-less noise. Those that contradict must also determine more combinations: motion changes the
-regressor, a contact does not.
+newest equations if these say about as much about the parameters as all before, each in units of
+its own noise, and have far less noise, or contradict those before far more than their own halves
+contradict each other. While something touches a robot that moves, noise is large and little said.
 """
 
 from __future__ import annotations
@@ -34,17 +34,22 @@ from inertial_estimation.identification.information import Information, absorb
 from inertial_estimation.identification.recursion.memory import FORCES, MOMENTS, SubmodelMemory
 from inertial_estimation.identification.recursion.payload import PayloadFit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.row_space import DEPENDENT, RowSpace, wandered
+from inertial_estimation.identification.row_space import DEPENDENT, wandered
 
 MIN_SQUARE = 0.3
 """
 Square of the noise of the newest equations over that before, from which this is that of a wrong
 start: geometric mean of forces, moments and efforts. Wrong FT matrices alone let it fall to 0.33.
 """
+CONTRADICTION = 10.0
+"""
+Squares that the newest equations and those before add together, over what halves of the newest
+add, from which they contradict: errors of the model are in both. At least one by unknown.
+"""
+MIN_GAIN_SHARE = 0.8
+"""Information of the newest equations over that before, from which they may replace a start."""
 COMPARED_SPAN = 2.0
 """Most time of the newest equations that may replace a start, over the warm-up."""
-MAX_EXCESS = 30.0
-"""Squares that old and new equations add together, by unknown, from which they contradict."""
 COMPARED_WINDOWS = 5
 """Newest windows whose residuals compare the fit with the prior."""
 
@@ -240,7 +245,7 @@ class SubmodelIdentifier:
         self._ratios: deque[float] = deque(maxlen=COMPARED_WINDOWS)
         self._newest: deque[Evidence] = deque(maxlen=COMPARED_WINDOWS)
         self._recent: deque[_Added] = deque()
-        """Newest windows, all rejected or none."""
+        """Newest windows."""
 
     @property
     def agreeing(self) -> bool:
@@ -320,68 +325,62 @@ class SubmodelIdentifier:
 
     def _replaces_start(self, new: Evidence, window: SampleWindow, change: Change | None) -> bool:
         """Start the memory again from the newest equations if its start was wrong."""
-        memory, recent = self.memory, self._recent
-        if change is not None:
+        recent, longest = self._recent, COMPARED_SPAN * self._settings.warm_up
+        if change in (Change.BODY, Change.OFFSET):
             recent.clear()
-        recent.append(_Added(new, window, copy(memory)))
-        if sum(one.window.seconds for one in recent) < self._settings.warm_up:
-            return False
-        longest = COMPARED_SPAN * self._settings.warm_up
+        recent.append(_Added(new, window, copy(self.memory)))
         while sum(one.window.seconds for one in [*recent][1:]) > longest:
             recent.popleft()
-        older, prior = recent[0].before, memory.loose_prior
-        assert older.information is not None
-        older_rows = older.information
-        before = older_rows.merge(prior)
+        # As long as what they replace: fits of a shorter time contradict each other by less.
+        older = recent[0].before
+        needed = max(min(older.seconds, longest), self._settings.warm_up)
+        if len(recent) < 2 or sum(one.window.seconds for one in recent) < needed:
+            return False
+        memory, x, known = self.memory, self.found, older.information
+        assert known is not None
+        prior = memory.loose_prior
+        windows, rows = [one.evidence for one in recent], [one.window.rows for one in recent]
 
-        def excess(own: Information) -> float:
-            """Return the squares that equations and prior add together with equations before."""
-            return (older_rows.merge(own).energy - before.energy - own.energy) / prior.n
+        def excess(one: Information, other: Information) -> float:
+            """Return the squares that two sets of equations add together, by unknown."""
+            apart = one.merge(prior).energy + other.merge(prior).energy
+            return (one.merge(other, prior).energy - apart) / prior.n
 
-        # Mostly windows in units of their noise at the time show that it was right. It takes still
-        # less: what any unknowns add is the most, what is best for each window leaves the least.
-        windows, rows_of = [one.evidence for one in recent], [one.window.rows for one in recent]
-        x = self.found
-        is_near = x is not None and (
-            sum(part.squared_residual(x) - part.energy for part in (before, *rows_of))
-            <= MAX_EXCESS * prior.n
-        )
-        is_quiet = self._is_quiet(_residuals(windows))
-        if is_near and not is_quiet:
-            return False
-        own = reduce(Information.merge, (*rows_of, prior))
-        if (is_near or excess(own) <= MAX_EXCESS) and not (
-            is_quiet and self._is_quiet(_residuals(windows, _solution(own)))
-        ):
-            return False
-        newest = reduce(Evidence.merge, windows)
-        whitened = memory.whitened(newest)
-        assert whitened is not None
-        rows = whitened[0]
-        both, own = older_rows.merge(rows), rows.merge(prior)
-        # A longer rest determines no more, only better.
-        both = both.forget(older_rows.count / both.count)
-        is_contrary = excess(own) > MAX_EXCESS
-        is_contrary = is_contrary and memory.determined(both) > memory.determined(older_rows)
-        # Few equations leave less than their noise, which takes longer to find.
-        left = newest.residuals(RowSpace.of(own.R).solve(own.rho))
-        if not (is_contrary or self._is_quiet(left)):
-            return False
+        # Mostly the last fit shows that nothing is wrong. It takes far less, and leaves the most;
+        # what is best for each window leaves the least.
+        square = self._mean_square(_residuals(windows))
+        if square >= MIN_SQUARE and x is not None:
+            left = sum(part.squared_residual(x) - part.energy for part in (known, *rows))
+            if left <= CONTRADICTION * prior.n * min(square, 1.0):
+                return False
+        both = reduce(Information.merge, rows)
+        square = self._mean_square(_residuals(windows, _solution(both.merge(prior))))
+        is_quiet = square < MIN_SQUARE
+        if not is_quiet:
+            half = len(rows) // 2
+            first, last = (
+                reduce(Information.merge, some).scaled(square**-0.5)
+                for some in (rows[:half], rows[half:])
+            )
+            usual = max(excess(first, last), 1.0)
+            if excess(known, first.merge(last)) <= CONTRADICTION * usual:
+                return False
         begun = copy(memory)
-        # With the least noise the gain is largest; the search for it takes ten times longer.
-        begun.set_equations(newest, left)
-        if begun.gain < older.gain or not begun.begin(newest):
+        if not begun.begin(reduce(Evidence.merge, windows)):
             return False
-        if not (is_contrary or self._is_quiet(begun.noise)) or begun.gain < older.gain:
+        # Few equations leave less than their noise, which takes longer to find.
+        if is_quiet and self._mean_square(begun.noise) >= MIN_SQUARE:
+            return False
+        if begun.gain < MIN_GAIN_SHARE * older.gain:
             return False
         begun.seconds += self.rejected_seconds
         self.memory = begun
         return True
 
-    def _is_quiet(self, levels: Mapping[str, float]) -> bool:
-        """Return true if levels by kind are far below the noise of the memory."""
+    def _mean_square(self, levels: Mapping[str, float]) -> float:
+        """Return the square of levels by kind over the noise: of groups the geometric mean."""
         squares = list(self._squares(levels).values()) or [1.0]
-        return bool(np.prod(squares) < MIN_SQUARE ** len(squares))
+        return float(np.prod(squares) ** (1.0 / len(squares)))
 
     def _compare(self, new: Evidence, seconds: float) -> None:
         """Compare fit and prior on new equations, and let the noise follow the residuals."""
