@@ -147,7 +147,7 @@ class Pipeline:
         self._momentum.add(sample, estimate)
         self._model.judge(sample)
         if window := self._checks.add(sample):
-            self._diagnostics.report(partial(self._judge, window), is_logged=True)
+            self._diagnostics.report(partial(self._judge, window), is_logged=True, limit=1)
         self.late.publish(sample, estimate, self._contact_set, published)
 
     def _judge(self, window: list[Sample]) -> Iterable[Status]:
