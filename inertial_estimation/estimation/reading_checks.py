@@ -253,7 +253,7 @@ class ReadingChecks:
         self._leaps: tuple[tuple[int, Finding], ...] = ()
         """Newest leaps and their stamps."""
         self._known: Array = np.full((len(robot.ft_sensors), 6), np.nan)
-        self._known_ns: Indices | int = 0
+        self._known_ns = [0] * len(self._known)
         """Newest known FT readings and their stamps."""
         self.mixed = self.failing = Failing()
         """Names and kinds of sources with too many publishers; these, subjects and codes."""
@@ -297,14 +297,17 @@ class ReadingChecks:
         """Return the failing, with FT sensors that leap since what is known of them."""
         readings, stamp_ns = sample.ft_readings, sample.stamp_ns
         changes = readings - self._known
+        known, self._known = self._known, readings
         if np.vdot(changes, changes) < self.max_leap**2:
-            self._known, self._known_ns = readings, stamp_ns
+            self._known_ns = [stamp_ns] * len(readings)
             return self.failing
         # Beside an unknown reading another may leap, or this one as it comes back.
-        known = np.isfinite(readings)
-        is_old = np.abs(stamp_ns - self._known_ns) > KNOWN_NS
-        self._known = np.where(known | is_old, readings, self._known)
-        self._known_ns = np.where(known, stamp_ns, self._known_ns)
+        self._known = readings.copy()
+        for k, is_missing in enumerate(np.isnan(readings[:, 0]).tolist()):
+            if not is_missing:
+                self._known_ns[k] = stamp_ns
+            elif abs(stamp_ns - self._known_ns[k]) <= KNOWN_NS:
+                self._known[k] = known[k]
         return self._leaping(stamp_ns, changes)
 
     def _leaping(self, stamp_ns: int, changes: Array) -> Failing:
@@ -323,9 +326,11 @@ class ReadingChecks:
         last_ns = self._recent[-1].stamp_ns if self._recent else -PERIOD_NS
         F = np.concatenate([self._known[None], samples.ft_readings])
         stamps = np.empty(F.shape, dtype=np.intp)
-        stamps[0], stamps[1:] = self._known_ns, samples.stamp_ns[:, None, None]
+        stamps[0] = np.reshape(self._known_ns, (-1, 1))
+        stamps[1:] = samples.stamp_ns[:, None, None]
         known, known_ns = last_known(stamps, F)
-        changes, self._known, self._known_ns = F[1:] - known[:-1], known[-1], known_ns[-1]
+        changes, self._known = F[1:] - known[:-1], known[-1]
+        self._known_ns = known_ns[-1, :, 0].tolist()
         leaps = np.nan_to_num(np.abs(changes)).max(axis=(1, 2), initial=0.0) > self.max_leap
         for row, stamp_ns in enumerate(samples.stamp_ns.tolist()):
             if leaps[row]:
