@@ -46,8 +46,8 @@ WAIT = 10.0
 For the robot description, and for a service [s]: participants are announced anew every three
 seconds, and the first time may be missed on a busy machine.
 """
-ANSWER, TRIES = 5.0, 4
-"""For an answer [s], after which a request is repeated: one may get lost on a busy machine too."""
+ANSWER = 60.0
+"""For an answer [s]: an estimator starts a process that reads the file."""
 MAX_SILENCE, LINE_PERIOD = 1.0, 2.0
 """Time without readings until it is reported, and between two lines of the progress [s]."""
 MAX_IMU_AGE_NS = 100_000_000
@@ -79,17 +79,13 @@ class SessionNode(PollingNode):
         return condition()
 
     def call(self, kind: Any, service: str, request: Any) -> Any:
-        """Return the answer of a service that may be asked twice; None: there is none."""
+        """Return the answer of a service; None: there is none."""
         client = self.create_client(kind, service)
         try:
             if not self.spin_until(client.service_is_ready, WAIT):
                 return None
-            answers: list[Any] = []
-            for _ in range(TRIES):
-                client.call_async(request).add_done_callback(answers.append)
-                if self.spin_until(lambda: answers, ANSWER):
-                    return answers[0].result()
-            return None
+            future = client.call_async(request)
+            return future.result() if self.spin_until(future.done, ANSWER) else None
         finally:
             self.destroy_client(client)
 
