@@ -26,8 +26,8 @@ PARTS = 10
 LONGEST = 1000
 """Fault [cycles]."""
 FIRST_REPORT = 2500
-"""Cycles in which no report takes the instants that wait for it, so that these reach their bound:
-in a late report they would, and once more of them than ever take memory that stays taken."""
+"""Cycles before the first report, so that what waits for it reaches its bound at once: else that
+happens whenever the thread of the reports is late."""
 MAX_GROWTH = 1.0
 """Of the memory after the first three tenths [MB/h]."""
 MAX_SLOWING = 1.5
