@@ -174,31 +174,42 @@ def test_windows_take_samples_at_a_period_and_begin_anew_after_gaps(rng):
     assert not checks.add(sample._replace(stamp_ns=1))
 
 
-def test_leaps_of_readings_are_found_and_loads_are_none(rng):
-    """Out and back beside a sensor without readings; half the limit a cycle; one that stays."""
-    robot = biped(imus=IMUS)
+LEAPING = {
+    # Loads in shares of the limit, period [ms], samples that leap, those that leap out and back.
+    'out and back; half a limit a cycle; one that stays': (
+        [0.0, 1.2, 0.0, 0.6, 1.2, 0.6, 0.0, 0.0, 1.2, 1.2], 1, (1, 2, 8), [1]
+    ),
+    'beside missing readings': (
+        [0.0, np.nan, 1.2, 0.0, 0.0, 1.2, np.nan, np.nan, 0.0, 0.0], 25, (2, 3, 5, 8), [2, 5]
+    ),
+    'after many of them': ([0.0, *[np.nan] * 6, 1.2, 1.2, 0.0], 25, (9,), []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('pieces', [1, 3])
+@pytest.mark.parametrize('case', LEAPING)
+def test_leaps_of_readings_are_found_and_loads_are_none(rng, case, pieces):
+    """Beside a sensor without readings."""
+    (loads, period, leaping, alone), robot = LEAPING[case], biped(imus=IMUS)
     checks, name = ReadingChecks(robot), robot.ft_sensors[0].name
     samples = fast_samples(robot, rng)
-    loads = [0.0, 1.2, 0.0, 0.6, 1.2, 0.6, 0.0, 0.0, 1.2, 1.2]
     readings = np.tile(samples[0].ft_readings, (COUNT, 1, 1))
     readings[:, 0, 2] += checks.max_leap * np.array(loads)
-    readings[:, 1] = np.nan
-    batch = replace(
-        SampleBatch.stack(samples), ft_readings=readings,
-        stamp_ns=(1 + np.arange(COUNT)) * PERIOD_NS // 50,
-    )  # fmt: skip
-    expected = [{(name, 'ft')} if k in (1, 2, 8) else set() for k in range(COUNT)]
-    changes = np.diff(readings, axis=0, prepend=np.nan)
-    found = [checks.at(*one) for one in zip(batch.stamp_ns.tolist(), changes, strict=True)]
-    assert found == expected
+    readings[np.isnan(loads), 0] = readings[:, 1] = np.nan
+    stamps = (1 + np.arange(COUNT)) * period * 10**6
+    batch = replace(SampleBatch.stack(samples), ft_readings=readings, stamp_ns=stamps)
+    expected = [{(name, 'ft')} if k in leaping else set() for k in range(COUNT)]
+    assert [checks.at(batch[k]) for k in range(COUNT)] == expected
     assert checks.judge(samples) and [one.subject for one in checks.findings] == [name]
-    follower = ReadingChecks(robot)
-    failing, numbers = follower.follow(batch)
-    assert [failing[k] for k in numbers] == expected and (name, 'rating') in follower.seen
+    follower, found = ReadingChecks(robot), []
+    for part in np.array_split(np.arange(COUNT), pieces):
+        failing, numbers = follower.follow(batch.take(part))
+        found += [failing[k] for k in numbers]
+    assert found == expected and (name, 'rating') in follower.seen
     kept, found = without_leaps(robot, batch)
     assert [one.subject for one in found] == [name]
     lost = np.isnan(kept.ft_readings) & ~np.isnan(readings)
-    assert np.unique(np.argwhere(lost)[:, :2], axis=0).tolist() == [[1, 0]]
+    assert np.unique(np.argwhere(lost)[:, :2], axis=0).tolist() == [[k, 0] for k in alone]
 
 
 def test_an_effort_that_leaps_out_and_back_is_left_out(rng):

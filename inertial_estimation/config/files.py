@@ -134,8 +134,10 @@ def read_text(path: str | Path) -> str:
 
 
 def check_own(path: Path, recognises: Callable[[str], bool]) -> None:
-    """Refuse a path that holds anything but a regular file whose text is recognised."""
-    if os.path.lexists(os.path.realpath(path)) and not recognises(read_text(path)):
+    """Refuse a path that holds anything but a regular file whose text is recognised or empty."""
+    # A disk that lost its power leaves files of no bytes, or of zeros.
+    text = read_text(path).strip('\0') if os.path.lexists(os.path.realpath(path)) else ''
+    if text and not recognises(text):
         raise ConfigError(f"'{path}' was not written by this node and is not replaced")
 
 

@@ -50,6 +50,8 @@ MAX_LEAP, MIN_LEAP = 1.5, 440.0
 person loads a foot by a weight in 10 ms; transient contact with a person, ISO/TS 15066."""
 MAX_EFFORT_LEAP = 5.0
 """Of one sample from both beside it, over the largest range of a joint; real arms have up to 1."""
+KNOWN_NS = 100_000_000
+"""Time for which a reading that is missing is compared with the last one: steps take longer."""
 KEPT_NS = 1_000_000_000
 """Time for which a leap is reported: the period of diagnostics."""
 Findings = Iterator[Finding]
@@ -121,11 +123,21 @@ def largest_leap(robot: Robot) -> float:
     return max(MAX_LEAP * robot.mass * float(np.linalg.norm(robot.gravity)), MIN_LEAP)
 
 
+def last_known(stamp_ns: Indices, readings: Array) -> tuple[Array, Indices]:
+    """Return the newest known readings at each sample and their stamps; all (n, n_fts, 6)."""
+    rows = np.where(np.isfinite(readings), np.arange(len(readings))[:, None, None], 0)
+    newest = np.maximum.accumulate(rows)
+    known_ns: Indices = np.take_along_axis(stamp_ns, newest, axis=0)
+    known = np.take_along_axis(readings, newest, axis=0)
+    return np.where(np.abs(stamp_ns - known_ns) > KNOWN_NS, np.nan, known), known_ns
+
+
 def without_leaps(robot: Robot, samples: SampleBatch) -> tuple[SampleBatch, list[Finding]]:
     """Return samples with NaN where a reading or effort leaps out and back, and all leaps."""
     F, limit, E = samples.ft_readings, largest_leap(robot), samples.efforts
-    kept = replace(samples, ft_readings=np.where(leaps_alone(F, limit)[..., None], np.nan, F))
-    found = [*leaping_readings(robot, np.diff(F, axis=0), limit)]
+    changes, alone = leaps_of(samples.stamp_ns, F, limit)
+    kept = replace(samples, ft_readings=np.where(alone[..., None], np.nan, F))
+    found = [*leaping_readings(robot, changes, limit)]
     if E is None or len(E) < 3:
         return kept, found
     changes = np.abs(np.diff(E, axis=0))
@@ -142,13 +154,14 @@ def without_leaps(robot: Robot, samples: SampleBatch) -> tuple[SampleBatch, list
     return replace(kept, efforts=np.where(alone, np.nan, E)), found
 
 
-def leaps_alone(readings: Array, limit: float) -> Mask:
-    """Return a mask (n, n_fts) of readings (n, n_fts, 6) that leap out and back."""
-    changes = np.abs(np.diff(readings, axis=0))
-    leaps = np.nan_to_num(changes).max(axis=2, initial=0.0) > limit
-    alone = np.zeros(readings.shape[:2], dtype=bool)
-    alone[1:-1] = leaps[1:] & leaps[:-1]
-    return alone
+def leaps_of(stamp_ns: Indices, readings: Array, limit: float) -> tuple[Array, Mask]:
+    """Return changes of readings (n, n_fts, 6), and a mask (n, n_fts) of leaps out and back."""
+    stamps = np.broadcast_to(stamp_ns[:, None, None], readings.shape)
+    changes: Array = np.full((2, *readings.shape), np.nan)
+    changes[0, 1:] = readings[1:] - last_known(stamps, readings)[0][:-1]
+    changes[1, -2::-1] = readings[-2::-1] - last_known(stamps[::-1], readings[::-1])[0][:-1]
+    sizes = np.nan_to_num(np.abs(changes)).max(axis=3, initial=0.0)
+    return changes[0], (sizes > limit).all(axis=0)
 
 
 class ImuModel:
@@ -239,7 +252,9 @@ class ReadingChecks:
         self.max_leap = largest_leap(robot)
         self._leaps: tuple[tuple[int, Finding], ...] = ()
         """Newest leaps and their stamps."""
-        self._newest = np.full((len(robot.ft_sensors), 6), np.nan)
+        self._known: Array = np.full((len(robot.ft_sensors), 6), np.nan)
+        self._known_ns = [0] * len(self._known)
+        """Newest known FT readings and their stamps."""
         self.mixed = self.failing = Failing()
         """Names and kinds of sources with too many publishers; these, subjects and codes."""
         self._marks: tuple[Plan, Failing, list[Flags]] | None = None
@@ -278,8 +293,25 @@ class ReadingChecks:
         self.failing = before if now == before else now
         return now != before
 
-    def at(self, stamp_ns: int, changes: Array) -> Failing:
-        """Return the failing, with FT sensors that leap; changes since a sample (n_fts, 6)."""
+    def at(self, sample: Sample) -> Failing:
+        """Return the failing, with FT sensors that leap since what is known of them."""
+        readings, stamp_ns = sample.ft_readings, sample.stamp_ns
+        changes = readings - self._known
+        known, self._known = self._known, readings
+        if np.vdot(changes, changes) < self.max_leap**2:
+            self._known_ns = [stamp_ns] * len(readings)
+            return self.failing
+        # Beside an unknown reading another may leap, or this one as it comes back.
+        self._known = readings.copy()
+        for k, is_missing in enumerate(np.isnan(readings[:, 0]).tolist()):
+            if not is_missing:
+                self._known_ns[k] = stamp_ns
+            elif abs(stamp_ns - self._known_ns[k]) <= KNOWN_NS:
+                self._known[k] = known[k]
+        return self._leaping(stamp_ns, changes)
+
+    def _leaping(self, stamp_ns: int, changes: Array) -> Failing:
+        """Return the failing, with FT sensors that leap; changes (n_fts, 6)."""
         if not (np.abs(changes) > self.max_leap).any():
             return self.failing
         found = [*leaping_readings(self._robot, changes[None], self.max_leap)]
@@ -292,11 +324,17 @@ class ReadingChecks:
         """Check the samples of a log; return what fails, and which of it at each sample."""
         failing, numbers = [self.failing], np.zeros(len(samples), dtype=np.intp)
         last_ns = self._recent[-1].stamp_ns if self._recent else -PERIOD_NS
-        changes = np.diff(samples.ft_readings, axis=0, prepend=self._newest[None])
+        F = np.concatenate([self._known[None], samples.ft_readings])
+        stamps = np.empty(F.shape, dtype=np.intp)
+        stamps[0] = np.reshape(self._known_ns, (-1, 1))
+        stamps[1:] = samples.stamp_ns[:, None, None]
+        known, known_ns = last_known(stamps, F)
+        changes, self._known = F[1:] - known[:-1], known[-1]
+        self._known_ns = known_ns[-1, :, 0].tolist()
         leaps = np.nan_to_num(np.abs(changes)).max(axis=(1, 2), initial=0.0) > self.max_leap
         for row, stamp_ns in enumerate(samples.stamp_ns.tolist()):
             if leaps[row]:
-                failing.append(self.at(stamp_ns, changes[row]))
+                failing.append(self._leaping(stamp_ns, changes[row]))
                 numbers[row] = len(failing) - 1
             if 0 <= stamp_ns - last_ns < PERIOD_NS:
                 continue
@@ -306,7 +344,6 @@ class ReadingChecks:
                 # As in the node, from the next sample on.
                 numbers[row + 1 :] = len(failing)
                 failing.append(self.failing)
-        self._newest = samples.ft_readings[-1]
         return failing, numbers
 
     def marked(

@@ -17,7 +17,7 @@ import numpy as np
 from inertial_estimation.arrays import Array, Indices, Stamps
 from inertial_estimation.config import EstimatorSettings, FtSettings, ImuSettings
 from inertial_estimation.estimation.contact_stream import ContactStream
-from inertial_estimation.estimation.reading_checks import largest_leap, leaps_alone
+from inertial_estimation.estimation.reading_checks import largest_leap, leaps_of
 from inertial_estimation.logs.log import Log, Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -337,7 +337,8 @@ class ArraySamples:
                 stream.values[(np.abs(stream.values) >= given.range).any(axis=1)] = np.nan
             if kind == 'ft' and smooth:
                 # Smoothed, a reading that leaps out and back would spoil its neighbours.
-                stream.values[leaps_alone(stream.values[:, None], limit)[:, 0]] = np.nan
+                _, alone = leaps_of(stream.stamps, stream.values[:, None], limit)
+                stream.values[alone[:, 0]] = np.nan
             stream.feed(clock.triggers)
             stream.place(clock, given.max_age)
             since, judged = unchanged_since(stream.values), judge_readings(stream.values, measures)

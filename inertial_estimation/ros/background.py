@@ -61,9 +61,11 @@ class Diagnostics:
         self._thread = Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def report(self, make: Callable[[], Iterable[Status]], *, is_logged: bool) -> None:
-        """Publish what a function returns, if anything, which is called in the other thread."""
-        if self._reports.empty():
+    def report(
+        self, make: Callable[[], Iterable[Status]], *, is_logged: bool, limit: int = 2
+    ) -> None:
+        """Publish what a function returns in the other thread, unless so many reports wait."""
+        if self._reports.qsize() < limit:
             self._reports.put((make, is_logged))
 
     def destroy(self) -> None:

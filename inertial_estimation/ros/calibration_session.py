@@ -46,8 +46,8 @@ WAIT = 10.0
 For the robot description, and for a service [s]: participants are announced anew every three
 seconds, and the first time may be missed on a busy machine.
 """
-ANSWER = 20.0
-"""For an answer [s]."""
+ANSWER = 60.0
+"""For an answer [s]: an estimator starts a process that reads the file."""
 MAX_SILENCE, LINE_PERIOD = 1.0, 2.0
 """Time without readings until it is reported, and between two lines of the progress [s]."""
 MAX_IMU_AGE_NS = 100_000_000

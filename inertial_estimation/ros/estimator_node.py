@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from time import perf_counter
 
-import numpy as np
 from numpy.linalg import LinAlgError
 from rclpy.lifecycle import LifecycleNode
 
@@ -87,7 +86,6 @@ class Pipeline:
             lambda: estimator.robot, lambda: self.active, inputs.contacts.problems,
         )  # fmt: skip
         self._checks = ReadingChecks(robot)
-        self._newest = np.full((len(robot.ft_sensors), 6), np.nan)
         self._cycles = CycleStatus()
         self._failed, self._failure = 0, ''
         self._sample: Sample | None = None
@@ -137,11 +135,7 @@ class Pipeline:
         except (InertialEstimationError, LinAlgError) as error:
             self._failed, self._failure = self._failed + 1, str(error)
             return
-        changes, self._newest = sample.ft_readings - self._newest, sample.ft_readings
-        # Also with an unknown reading, beside which another may leap.
-        if self._checks.failing or not np.vdot(changes, changes) < self._checks.max_leap**2:
-            failing = self._checks.at(sample.stamp_ns, changes)
-            estimate = self._checks.marked(estimate, step.plan, failing)
+        estimate = self._checks.marked(estimate, step.plan, self._checks.at(sample))
         self._publishers.publish(sample, estimate)
         self._estimate = estimate
         published = perf_counter()
@@ -153,7 +147,7 @@ class Pipeline:
         self._momentum.add(sample, estimate)
         self._model.judge(sample)
         if window := self._checks.add(sample):
-            self._diagnostics.report(partial(self._judge, window), is_logged=True)
+            self._diagnostics.report(partial(self._judge, window), is_logged=True, limit=1)
         self.late.publish(sample, estimate, self._contact_set, published)
 
     def _judge(self, window: list[Sample]) -> Iterable[Status]:

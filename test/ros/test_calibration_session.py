@@ -38,7 +38,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from inertial_estimation.cli import main
 sys.exit(main(sys.argv[1:]))
 """
-TIMEOUT = 60.0
+TIMEOUT = 200.0
 """For a busy machine; nothing waits for it to pass [s]."""
 READINGS, ACCELEROMETER, SENSOR = 'foot/raw', 'foot/imu', 'foot_sensor'
 TOPICS = '--readings', READINGS, '--imu', ACCELEROMETER

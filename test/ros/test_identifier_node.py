@@ -96,11 +96,12 @@ def feed(robot, samples):
         robot.estimator.pipeline.take(samples[k])
 
 
-def heard(robot, message_type, topic, qos=LATCHED):
+def heard(robot, message_type, topic, qos=LATCHED, count=1):
+    """Return the messages of a latched topic, at least so many; count 0: none may come."""
     robot.heard.pop(topic, None)
     robot.listen(message_type, topic, qos)
-    robot.spin_until(lambda: robot.heard[topic], NOTHING_COMES, fails=False)
-    robot.spin_for(SETTLE)
+    robot.spin_until(lambda: len(robot.heard[topic]) >= count)
+    robot.spin_for(SETTLE if count else NOTHING_COMES)
     return robot.heard[topic]
 
 
@@ -114,8 +115,8 @@ def table(robot, topic):
 
 
 def parameters_of(robot):
-    messages = heard(robot, Float64MultiArray, 'inertial_parameters')
-    return from_message(robot.estimator.pipeline.robot, messages[-1]) if messages else None
+    message = heard(robot, Float64MultiArray, 'inertial_parameters')[-1]
+    return from_message(robot.estimator.pipeline.robot, message)
 
 
 def seconds_of(robot):
@@ -153,7 +154,8 @@ def test_results_are_published(bench, truth, moving):
         assert (np.abs(row - OFFSET) < OFFSET_ERROR).all()
     # Inertias are about the centres of mass.
     every = QoSProfile(depth=len(truth.links), durability=DurabilityPolicy.TRANSIENT_LOCAL)
-    messages = heard(ran, InertiaStamped, 'parameter_identifier/inertias', every)
+    topic, count = 'parameter_identifier/inertias', len(truth.links)
+    messages = heard(ran, InertiaStamped, topic, every, count)
     assert [message.header.frame_id for message in messages] == list(truth.link_names)
     for one, row in zip((message.inertia for message in messages), found):
         center = np.array([one.com.x, one.com.y, one.com.z])
@@ -219,7 +221,7 @@ def test_at_rest_nothing_is_published(bench, truth, moving, monkeypatch):
     robot = bench()
     robot.listen_to_diagnostics()
     feed(robot, motion(truth, 8.0, swing=0.0))
-    assert parameters_of(robot) is None
+    assert not heard(robot, Float64MultiArray, 'inertial_parameters', count=0)
     (offset,) = heard(robot, WrenchStamped, 'parameter_identifier/ft_offset/arm_sensor')
     assert np.isnan(Decoder('ft').read(offset).values[:3]).any()
     assert robot.status('submodel upper_arm').level == DiagnosticStatus.OK
@@ -354,6 +356,19 @@ def test_state_survives_a_restart_or_is_set_aside(bench, moving, tmp_path, monke
     assert robot.call('save').success
     with pytest.raises(KeyError):
         robot.next_status('state file')
+
+
+@pytest.mark.parametrize('text', ['', 3 * '\0'])
+def test_empty_state_is_named_and_replaced(bench, moving, tmp_path, text):
+    path = tmp_path / 'state.json'
+    path.write_text(text)
+    robot = bench(state_file=str(path))
+    robot.listen_to_diagnostics()
+    assert f"'{path}'" in robot.status('state file').message and path.read_text() == text
+    assert not robot.call('restore').success
+    feed(robot, moving.take(slice(0, 600)))
+    assert robot.call('save').success and robot.call('restore').success
+    assert [*tmp_path.iterdir()] == [path]
 
 
 def test_tare_of_the_estimator_is_followed(bench, moving, rng, monkeypatch, tmp_path):

@@ -9,7 +9,9 @@ Not covered: the settings themselves (../test_config.py), changes of a configure
 
 import re
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
+from threading import Event
 from xml.etree import ElementTree
 
 import pytest
@@ -125,6 +127,19 @@ def test_findings_of_every_level_are_logged(make_node, capfd):
     diagnostics.destroy()
     logged = capfd.readouterr().err
     assert all(f'{level.name}: jumps' in logged for level in Level)
+
+
+def test_reports_wait_beside_windows_that_are_judged(make_node):
+    diagnostics, made = Diagnostics(make_node(), 'robot'), []
+    begun, end = Event(), Event()
+    diagnostics.report(lambda: (begun.set(), end.wait())[2:], is_logged=True)
+    begun.wait()
+    for name, limit in (('window', 1), ('another', 1), ('report', 2), ('next', 2)):
+        make = partial(lambda one: made.append(one) or [], name)
+        diagnostics.report(make, is_logged=True, limit=limit)
+    end.set()
+    diagnostics.destroy()
+    assert made == ['window', 'report']
 
 
 # Topics and services

@@ -195,7 +195,8 @@ class Run:
         node = EstimatorNode(context=context, parameter_overrides=overrides)
         pipeline, self.found, self.named = node.pipeline, {}, {}
         # Faster than real time, the other thread would leave out windows.
-        pipeline._diagnostics.report = pipeline._diagnostics._publish
+        publish = pipeline._diagnostics._publish
+        pipeline._diagnostics.report = lambda make, is_logged, **_: publish(make, is_logged)
         before = pipeline._estimator.calibration.offsets.copy()
         for k in range(LAST):
             for topic, stamp, values in fault(list(cycle(k)), BEGIN <= k < END):
