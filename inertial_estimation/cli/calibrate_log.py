@@ -8,7 +8,6 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from pathlib import Path
 
 import numpy as np
 
@@ -52,7 +51,7 @@ def offsets(chosen: argparse.Namespace) -> None:
     """Identify offsets from the model."""
     robot, settings, calibrations = _robot(chosen)
     part = LogSlice.parse(chosen.log)
-    log = _open(chosen, robot, settings, part.path, _range(part)).thinned(MAX_SAMPLES)
+    log = _open(chosen, robot, settings, [part]).thinned(MAX_SAMPLES)
     supports, names = tuple(chosen.support) or (settings.fixed_link,), list(calibrations)
     felt = None
     if log.touches is not None:
@@ -175,14 +174,10 @@ def _predict(
     """Return robot, former calibrations, and predictions smoothed in hindsight."""
     robot, settings, calibrations = _robot(chosen)
     settings = in_hindsight(settings)
-    ranges = [_range(one) for one in parts]
-    whole = TimeRange(min(one.start for one in ranges), max(one.stop for one in ranges))
-    log = _open(chosen, robot, settings, parts[0].path, whole)
+    log = _open(chosen, robot, settings, parts)
     for name, stream in log.statistics.fts.items() if log.statistics else ():
         if stream.invalid:
             show(escape(f'{name}: {stream.invalid} samples of the log have no valid reading'))
-    for one in ranges:
-        log.within(one)  # Raises if it is empty.
     predicted = predict_wrenches(log, robot, settings, chosen.support)
     return robot, calibrations, predicted
 
@@ -236,10 +231,9 @@ def _open(
     chosen: argparse.Namespace,
     robot: Robot,
     settings: EstimatorSettings,
-    path: Path,
-    span: TimeRange,
+    parts: Sequence[LogSlice],
 ) -> Log:
-    """Return a part of the log of a robot on known supports."""
+    """Return the log of a robot on known supports, from the first to the last of its parts."""
     if settings.fixed_link and not chosen.support:
         show(escape(f'support: fixed_link {settings.fixed_link}, assumed the only contact'))
     elif not chosen.support:
@@ -250,7 +244,11 @@ def _open(
         robot.frame(one, f"'supports' names '{one}'")
     layout = Layout.from_yaml(chosen.layout) if chosen.layout else None
     with progress_bars() as progress:
-        log = open_log(path, robot, settings, layout=layout, progress=progress).within(span)
+        log = open_log(parts[0].path, robot, settings, layout=layout, progress=progress)
+    ranges = [_range(one) for one in parts]
+    for one in ranges:
+        log.within(one)  # Raises if it is empty.
+    log = log.within(TimeRange(min(x.start for x in ranges), max(x.stop for x in ranges)))
     raise_errors(urdf_limits(robot, log.samples, ()))
     return log
 
