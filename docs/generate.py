@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from textwrap import wrap
 
@@ -98,6 +100,28 @@ def parameter_file(title: str) -> str:
     return '\n'.join(lines) + '\n'
 
 
+def identify_settings() -> str:
+    """Return the page of the settings of identify."""
+    from inertial_estimation.logs.identify_settings import IdentifySettings
+
+    def defaults(kind: type, prefix: str = '') -> Iterator[str]:
+        for one in fields(kind):
+            given = one.default if one.default_factory is MISSING else one.default_factory()
+            if is_dataclass(given):
+                yield from defaults(type(given), f'{prefix}{one.name}.')
+            else:
+                yield f'| `{prefix}{one.name}` | `{json.dumps(given)}` |'
+
+    file = 'config/identify_panda.yaml'
+    lines = [
+        f'# Settings of identify\n\n{NOTE}Keys of the file for `identify --config`, and fields of '
+        '`IdentifySettings`.\n', '| setting | default |', '|---|---|', *defaults(IdentifySettings),
+        f'\nTheir meaning, in [{file}](../{file}):\n', '```yaml',
+        (ROOT / file).read_text(encoding='utf-8').rstrip(), '```',
+    ]  # fmt: skip
+    return '\n'.join(lines) + '\n'
+
+
 def commands() -> str:
     """Return the page of the command line."""
     from inertial_estimation.cli.commands import parser as whole
@@ -180,6 +204,7 @@ NODES = {
 PAGES = {
     'docs/findings.md': findings,
     'docs/parameters.md': parameters,
+    'docs/identify_settings.md': identify_settings,
     'docs/commands.md': commands,
     'config/estimator.yaml': lambda: parameter_file('wrench_estimator'),
     'config/policy.xml': policy,

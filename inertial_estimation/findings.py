@@ -97,7 +97,7 @@ CODES: dict[str, Code] = {
         _W, '{what}', None, 's', 'stamps go back, lie far apart, or have a unit that is not theirs'
     ),
     'no_derivative': Code(
-        _W, 'derivatives are never known: {what}', None, '', 'the window of the filter never fills'
+        _W, 'derivatives are not known: {what}', None, '', 'the window of the filter never fills'
     ),
     'refused_message': Code(
         _W, '{count} messages or rows not used: {what}', 1.0, 'messages',

@@ -18,7 +18,7 @@ from wam import WAM, WamArm, link_symbols, table
 
 from inertial_estimation import Bounds, Unknowns, submodel_regressors
 from inertial_estimation.cli import main
-from inertial_estimation.cli.identifiable import check_identifiable, source_of_urdf
+from inertial_estimation.cli.identifiable import check_identifiable, readable, source_of_urdf
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.feasibility import (
     Consistency,
@@ -78,7 +78,9 @@ def test_known_ground_is_that_of_identify(tmp_path, capsys):
         found = json.loads(out.read_text())
         assert {one['name']: one['rank'] for one in found['submodels']} == submodels
         assert (found['predictions']['wrenches_lacking']['base'] > 0) == lacking
-    capsys.readouterr()
+        shown = ' '.join(capsys.readouterr().out.split())
+        bases = [base for one in found['submodels'] for base in one['base_parameters']]
+        assert all(readable(base) in shown for base in bases if base['terms'])
 
 
 def test_efforts_and_a_wrist_sensor_of_an_arm(shared_models):

@@ -211,12 +211,15 @@ def folder(tmp_path_factory):
     for at in range(0, len(t), 500):
         # For half of the time, as large as the tool is heavy.
         pushes[at : at + 250, :3] = rng.normal(0.0, 15.0, 3)
-    for name, readings in ('moving', raw), ('warming', warming), ('pushed', warming + pushes):
+    for name, readings, unit in (
+        ('moving', raw, 1.0), ('warming', warming, 1.0), ('pushed', warming + pushes, 1.0),
+        ('degrees', raw, 180.0 / np.pi),
+    ):  # fmt: skip
         messages = []
         for k, stamp in enumerate((START + samples.stamp_ns).tolist()):
             messages.append(sent('/ft', wrench, stamp, 'wrist', readings[k]))
             messages.append(
-                sent('/joint_states', joint_state, stamp, JOINTS, samples.positions[k])
+                sent('/joint_states', joint_state, stamp, JOINTS, unit * samples.positions[k])
             )
             if k % 100 == 0:
                 warm = float(warmth[k])
@@ -267,6 +270,8 @@ def test_errors_name_options(folder, capsys, monkeypatch):
         ('affine', 'moving@70:80', (), '70', 1),
         ('affine', 'moving@0:45', ('--validate', 'moving@40:60'), '--validate', 2),
         ('temperature', 'warming', ('--ft', 'wrst'), '--ft', 2),
+        ('affine', 'degrees', (), 'elbow: position', 1),
+        ('offsets', 'degrees', (), 'elbow: position', 1),
     ):
         assert call(way, folder / part, *more) == code
         assert named in capsys.readouterr().err
@@ -288,9 +293,8 @@ def test_touches_of_the_other_foot_of_a_real_robot_are_left_out():
     predicted = predict_wrenches(log.within(TimeRange(FROM, TO)), robot, settings)
     calibrations = sensor_calibrations(settings, robot)
     first, second = (TimeRange(*one).mask(predicted.times) for one in ((FROM, HALF), (HALF, TO)))
-    (leg, foot), _ = calibrate_affine(
-        predicted, calibrations, first, test=second, sensors=('r_leg_ft', 'r_foot_ft')
-    )
+    (leg, foot), refused = calibrate_affine(predicted, calibrations, first, test=second)
+    assert refused.keys() == {'l_arm_ft', 'r_arm_ft', 'l_leg_ft', 'l_foot_ft'}
     times, k = predicted.times, list(calibrations).index('r_leg_ft')
     known = np.isfinite(predicted.samples.ft_readings[:, k] + predicted.wrenches[:, k]).all(axis=1)
     out = times[(times < HALF) & ~leg.used & known]

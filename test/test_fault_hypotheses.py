@@ -80,6 +80,7 @@ def test_only_logs_of_some_seconds_are_searched(n, case):
         ('sign', lambda F: -F),
         ('gain', lambda F: 1.3 * F),
         ('unit of moment', lambda F: F * [1, 1, 1, 1e3, 1e3, 1e3]),
+        ('unit of fy', lambda F: F * [1, 1e-3, 1, 1, 1, 1]),
         ('saturated', lambda F: np.clip(F, *np.quantile(F, [0.2, 0.8], axis=0))),
     ],
 )

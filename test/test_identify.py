@@ -124,6 +124,11 @@ def test_locked_joints_join_their_links(files, capsys, rng):
     assert run(folder, folder / 'one.npz', '--lock', 'lift') == 0
     assert set(report(folder)['submodels'][0]['margins']) == {'base', 'upper', 'lower'}
     assert "'lift'" in refused(folder, capsys, folder / 'two.npz', '--lock', 'lift')
+    # Options are checked before logs are read.
+    (folder / 'broken.npz').touch()
+    for more in (['--lock', 'lfit'], ['--validate', 'lfit']):
+        assert run(folder, folder / 'broken.npz', *more) in (1, 2)
+        assert 'lfit' in capsys.readouterr().err
 
 
 def test_part_of_a_log_is_fitted_and_the_rest_predicted(files):

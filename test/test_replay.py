@@ -519,6 +519,13 @@ def test_the_frozen_sensor_is_found_with_its_intervals(fitted):
     assert 17.94 < second[0] < second[1] < 20.64
 
 
+def test_samples_that_gave_all_offsets_are_judged(yoga):
+    span = (17.5, 20.5)
+    found = yoga('model', offset_range=span, time_range=span)
+    assert found.judged_s == pytest.approx(3.0, abs=0.05)
+    assert all(one.n_samples for one in found.wrenches)
+
+
 def test_double_support_is_no_range_for_offsets_from_the_model(yoga):
     # Both feet stand until 13 s. Nothing moves before 6 s: only the geometry shows it.
     still, short = (0.5, 6.0), (13.07, 14.5)

@@ -217,7 +217,15 @@ def test_unusual_sensor_tags():
     np.testing.assert_array_equal(child.pose, np.eye(4))
     wrong = robot_with(ft_tag(inside='<frame>parent</frame>'))
     assert isinstance(urdf.ft_specs(wrong)['ft'], ModelError)
-    # Tags inside <gazebo> do not count, and names are unique.
+    # Inside <gazebo> the sensor of a fixed joint counts, if it has no other.
+    sdf = '<gazebo reference="j"><sensor name="s" type="force_torque"><pose>1 2 3 0 0 0</pose>'
+    sdf += '<force_torque><frame>sensor</frame></force_torque></sensor></gazebo>'
+    joint = '<joint name="j" type="{}"/>'
+    (found,) = urdf.ft_specs(robot_with(joint.format('fixed'), sdf, sdf)).values()
+    assert (found.name, found.joint, *found.pose[:3, 3]) == ('s', 'j', 1.0, 2.0, 3.0)
+    assert urdf.ft_specs(robot_with(joint.format('revolute'), sdf)) == {}
+    assert list(urdf.ft_specs(robot_with(joint.format('fixed'), ft_tag(), sdf))) == ['ft']
+    # Names are unique.
     once = ft_tag(), '<sensor name="s" type="gyroscope"><parent link="hand"/></sensor>'
     root = robot_with(*once, '<gazebo reference="j">', *once, '</gazebo>')
     assert list(urdf.ft_specs(root)) == ['ft']

@@ -260,6 +260,9 @@ def test_deviations_of_least_squares_are_those_of_the_textbook(rng):
     result = SOLVERS['least_squares'](problem)
     deviation = np.sqrt(50 * problem.mean_square(result.x) / (50 - 10))
     np.testing.assert_allclose(result.deviations, deviation * roots, rtol=1e-9)
+    # A column of round-off has no direction in which the residual could be less.
+    Y[:, 4] = 1e-16 * rng.normal(size=50)
+    assert SOLVERS['least_squares'](one_link(Y, noise)).grade is Grade.OPTIMAL
 
 
 def test_rank_does_not_depend_on_units_and_condition(case, rng):

@@ -89,6 +89,8 @@ def calibrate_affine(
     """
     names = list(calibrations)
     rows = list(indices('sensors', sensors, 'FT sensor', names))
+    left_out = () if rows else (names[k] for k in np.flatnonzero(predicted.assumed))
+    refused = {name: f'{name}: its prediction {ASSUMED}' for name in left_out}
     rows = rows or np.flatnonzero(~predicted.assumed).tolist()
     if not rows:
         raise ConfigError('the predictions of all FT sensors depend on assumed joints: name '
@@ -108,7 +110,6 @@ def calibrate_affine(
         return undisturbed_samples(raw[:, k], wanted[:, k], times, priors[k], names[k])
 
     found: list[SensorFit] = []
-    refused: dict[str, str] = {}
     for k in rows:
         try:
             predicted.require_live(k, names[k])
@@ -125,7 +126,7 @@ def calibrate_affine(
                 usable=usable[inside], noise=noise, name=names[k],
             )  # fmt: skip
         except LogError as error:
-            if sensors or len(refused) == len(rows) - 1:
+            if sensors or (k == rows[-1] and not found):
                 raise
             refused[names[k]] = str(error)
             continue

@@ -21,7 +21,8 @@ from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 
-MAX_SAMPLES = 1000
+DURATION, MAX_SAMPLES = 2.0, 1000
+"""Of the collection [s]."""
 MIN_USED = 0.5
 """Share of the samples: what disturbs most of them may affect the rest unnoticed."""
 
@@ -95,7 +96,7 @@ def tare(
     if errors := [str(one) for one in found.findings if one.level >= Level.ERROR]:
         raise CalibrationError('; '.join(errors))
     # Of supports that are named, level contacts are known not to carry.
-    limit = limit_of('second_support') if settings.tare.supports else 0.0
+    limit = limit_of('second_support') if settings.tare_supports else 0.0
     kept = (one for one in found.findings if one.values.get('part', np.inf) > limit)
     found = replace(found, findings=tuple(kept))
     lines = []

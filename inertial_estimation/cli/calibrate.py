@@ -35,8 +35,8 @@ UNITS = {
     for unit, names in {
         WRENCH: 'offset offset_deviations deviations spread drift drift_deviations rms rms_before '
         'rms_held_out rms_offset_only rms_without_delay test_rms test_rms_before deviation',
-        MATRIX: 'matrix', 'N': 'spreads', 'N^2': 'weight', 'm/s^2': 'accelerometer_bias',
-        'N/K, Nm/K': 'coefficients temperature_coefficients',
+        MATRIX: 'matrix matrix_deviations', 'N': 'spreads', 'N^2': 'weight',
+        'm/s^2': 'accelerometer_bias', 'N/K, Nm/K': 'coefficients temperature_coefficients',
         'degC': 'reference range reference_temperature', 'm': 'centre centre_deviations',
         'kg': 'mass mass_deviation body_mass', 'kg m': 'body_first_moment', 'rad': 'misalignment',
         'kg, kg m': 'body_deviations', 'kg m^2': 'inertia inertia_deviations',

@@ -47,7 +47,7 @@ def offset(chosen: argparse.Namespace) -> None:
     """Identify an offset without a model."""
     before = former(chosen) or SensorCalibration()
     settings = IdentifySettings.from_yaml(chosen.config)
-    log = read_body_log(LogSlice.parse(chosen.log), settings, chosen.ft, chosen.imu)
+    log = read_body_log(LogSlice.parse(chosen.log).require(), settings, chosen.ft, chosen.imu)
     found = in_situ_offset(
         log.raw, log.accelerations, turning=log.turning, matrix=before.matrix,
         bias=chosen.accelerometer_offset, what=log.name,
@@ -58,7 +58,7 @@ def offset(chosen: argparse.Namespace) -> None:
 def matrix(chosen: argparse.Namespace) -> None:
     """Identify a matrix from added masses."""
     given, sets, dates = (*chosen.data, *chosen.validate), [], []
-    parts = [LogSlice.parse(log) for log, *_ in given]
+    parts = [LogSlice.parse(log).require() for log, *_ in given]
     for first, second in combinations(parts, 2):
         if first.overlaps(second):
             raise CallError(f"'{first}' and '{second}' of --data or --validate overlap")

@@ -31,11 +31,13 @@ from inertial_estimation.cli.calibrate import KEPT_SLOPES, Result, finish
 from inertial_estimation.cli.render import escape, progress_bars, show
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, CallError
-from inertial_estimation.findings import Level
+from inertial_estimation.findings import Level, raise_errors
+from inertial_estimation.logs.checks import urdf_limits
 from inertial_estimation.logs.log import Log, LogSlice, TimeRange
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.sensor_log import pair_on_robot, read_tool_log
 from inertial_estimation.logs.table_formats import Layout
+from inertial_estimation.model.arguments import indices
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
 
@@ -49,7 +51,7 @@ def offsets(chosen: argparse.Namespace) -> None:
     """Identify offsets from the model."""
     robot, settings, calibrations = _robot(chosen)
     part = LogSlice.parse(chosen.log)
-    log = _open(chosen, robot, settings, part).within(_range(part)).thinned(MAX_SAMPLES)
+    log = _open(chosen, robot, settings, [part]).thinned(MAX_SAMPLES)
     supports, names = tuple(chosen.support) or (settings.fixed_link,), list(calibrations)
     felt = None
     if log.touches is not None:
@@ -172,15 +174,11 @@ def _predict(
     """Return robot, former calibrations, and predictions smoothed in hindsight."""
     robot, settings, calibrations = _robot(chosen)
     settings = in_hindsight(settings)
-    log = _open(chosen, robot, settings, parts[0])
+    log = _open(chosen, robot, settings, parts)
     for name, stream in log.statistics.fts.items() if log.statistics else ():
         if stream.invalid:
             show(escape(f'{name}: {stream.invalid} samples of the log have no valid reading'))
-    ranges = [_range(one) for one in parts]
-    for one in ranges:
-        log.within(one)  # Raises if it is empty.
-    whole = TimeRange(min(one.start for one in ranges), max(one.stop for one in ranges))
-    predicted = predict_wrenches(log.within(whole), robot, settings, chosen.support)
+    predicted = predict_wrenches(log, robot, settings, chosen.support)
     return robot, calibrations, predicted
 
 
@@ -230,16 +228,29 @@ def _robot(
 
 
 def _open(
-    chosen: argparse.Namespace, robot: Robot, settings: EstimatorSettings, part: LogSlice
+    chosen: argparse.Namespace,
+    robot: Robot,
+    settings: EstimatorSettings,
+    parts: Sequence[LogSlice],
 ) -> Log:
-    """Return the log of a robot on known supports."""
+    """Return the log of a robot on known supports, from the first to the last of its parts."""
     if settings.fixed_link and not chosen.support:
         show(escape(f'support: fixed_link {settings.fixed_link}, assumed the only contact'))
     elif not chosen.support:
         raise CallError('name --support, or give a fixed_link')
+    indices('sensors', chosen.ft, 'FT sensor', [one.name for one in robot.ft_sensors])
+    supports = [chosen.support] if isinstance(chosen.support, str) else chosen.support
+    for one in filter(None, supports):
+        robot.frame(one, f"'supports' names '{one}'")
     layout = Layout.from_yaml(chosen.layout) if chosen.layout else None
     with progress_bars() as progress:
-        return open_log(part.path, robot, settings, layout=layout, progress=progress)
+        log = open_log(parts[0].path, robot, settings, layout=layout, progress=progress)
+    ranges = [_range(one) for one in parts]
+    for one in ranges:
+        log.within(one)  # Raises if it is empty.
+    log = log.within(TimeRange(min(x.start for x in ranges), max(x.stop for x in ranges)))
+    raise_errors(urdf_limits(robot, log.samples, ()))
+    return log
 
 
 def _range(part: LogSlice) -> TimeRange:

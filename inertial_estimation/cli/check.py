@@ -46,6 +46,8 @@ def run(chosen: argparse.Namespace) -> int:
     """Describe a robot; return the exit code."""
     if bool(chosen.config) + bool(chosen.fixed_link) + bool(chosen.imu) > 1:
         raise CallError('give one of --imu, --fixed-link, --config')
+    if chosen.identifiable and chosen.base_parameters:
+        raise CallError('--identifiable excludes --base-parameters')
     of_equations = chosen.identifiable or chosen.base_parameters
     if of_equations and (chosen.imu or chosen.contacts):
         raise CallError('--imu and --contacts go without --identifiable and --base-parameters')

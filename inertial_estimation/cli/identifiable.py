@@ -79,8 +79,9 @@ def identifiable_tables(found: Record) -> Iterator[Any]:
         f'Identifiable: {found["rank"]} base parameters', submodels, ('name', 'unknowns', 'rank')
     )
     for one in submodels:
-        texts = [(readable(base),) for base in one['base_parameters'] if base['terms']]
-        yield table(f'{one["name"]}: combinations', ('combination',), texts) if texts else None
+        texts = [readable(base) for base in one['base_parameters'] if base['terms']]
+        title = f'{one["name"]}: combinations'
+        yield table(title, ('', 'combination'), enumerate(texts, 1)) if texts else None
     bases = [base for one in submodels for base in one['base_parameters']]
     for title, names in (
         ('Identifiable one by one', [base['kept'] for base in bases if not base['terms']]),

@@ -83,9 +83,11 @@ def _summary(found: Replay) -> Iterator[Any]:
     s, findings = found.summary, found.findings
     start, stop = s['time_range_s']
     source = s['offset_source'] + (f' ({s["offset_support"]})' if s['offset_support'] else '')
+    request = found.offsets.request
+    is_own = request.source != 'settings' and bool(request.time_range.mask(found.times).all())
     yield escape(
         f'{s["robot"]}: {s["n_samples"]} samples, {start:.2f} s to {stop:.2f} s, '
-        f'{s["judged_s"]:.1f} s judged, offsets from {source}'
+        f'{s["judged_s"]:.1f} s judged, offsets from {source}{" and the same samples" * is_own}'
     )
     yield from findings_lines(findings) or ['[green]no findings[/]']
     for records, columns in (
@@ -95,7 +97,7 @@ def _summary(found: Replay) -> Iterator[Any]:
         if records:
             yield ''
             yield records_table('', records, columns)
-    if not s['judged_s']:
-        yield 'Next: --offset-range FROM TO leaves the rest to be judged'
+    if is_own:
+        yield 'Next: --offset-range FROM TO leaves samples to judge the offsets by'
     if s['offset_source'] == 'settings' and WRONG_OFFSETS & {one.code for one in findings}:
         yield f'Next: {REMEDY}'

@@ -29,7 +29,7 @@ from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.inertia import LARGEST_ARM, inertia_complaint
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.tree import assign_owners
-from inertial_estimation.model.urdf import ONE_DOF, ft_specs, joint_types, load_text, parse
+from inertial_estimation.model.urdf import FT_TAG, ONE_DOF, ft_specs, joint_types, load_text, parse
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.sources import accepted_frame_ids
 
@@ -121,16 +121,15 @@ def usable_joints(root: Element) -> tuple[list[str], list[str]]:
 
 
 def hidden_sensors(root: Element) -> list[Finding]:
-    """Return FT sensors with a tag inside <gazebo> only."""
-    tag = "sensor[@type='force_torque']"
-    with_tag = {parent.get('joint') for parent in root.findall(f'{tag}/parent')}
+    """Return FT sensors with a tag inside <gazebo> only, on joints that cannot be cut."""
+    with_tag = {parent.get('joint') for parent in root.findall(f'{FT_TAG}/parent')}
     hidden = {
         sensor.get('name', '')
         for gazebo in root.findall('gazebo')
         if gazebo.get('reference') not in with_tag
-        for sensor in gazebo.findall(tag)
+        for sensor in gazebo.findall(FT_TAG)
     } - set(ft_specs(root))
-    what = 'FT sensor inside <gazebo> only, not used: put its tag directly under <robot>'
+    what = 'FT sensor of <gazebo> not used: it sits on no fixed joint'
     return [finding('suboptimal', name, what=what) for name in sorted(hidden)]
 
 

@@ -132,14 +132,6 @@ class ContactSettings(Group):
 
 
 @dataclass(frozen=True)
-class TareSettings(Group):
-    """Offsets from the model while the robot stands still."""
-
-    supports: Strings = setting((), 'Links or frames that carry the robot; empty: the fixed link')
-    duration: float = setting(2.0, 'Time of collection [s]', range=(0.1, 60.0))
-
-
-@dataclass(frozen=True)
 class ModelSettings(Group):
     """Inertial parameters that change while the node runs."""
 
@@ -224,13 +216,15 @@ class EstimatorSettings(Group):
     frozen_after: float = setting(
         0.05, 'Time of equal readings until a sensor is frozen; 0: never [s]', range=(0.0, 1e6)
     )
+    tare_supports: Strings = setting(
+        (), 'Links or frames that carry the robot in a tare; empty: the fixed link'
+    )
     autostart: bool = setting(True, 'Configure and activate at start')
     joint_states: JointStateSettings = field(default_factory=JointStateSettings)
     filter: FilterSettings = field(default_factory=FilterSettings)
     ft: Mapping[str, FtSettings] = named(FtSettings, 'ft_sensors')
     imu: Mapping[str, ImuSettings] = named(ImuSettings, 'imus')
     contact: Mapping[str, ContactSettings] = named(ContactSettings, 'contacts')
-    tare: TareSettings = field(default_factory=TareSettings)
     model: ModelSettings = field(default_factory=ModelSettings)
     outputs: OutputSettings = field(default_factory=OutputSettings)
 

@@ -30,6 +30,7 @@ from inertial_estimation.estimation.fault_scores import (
     Fit,
 )
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import AXES as NAMES
 from inertial_estimation.sample import SampleBatch
 
 MAX_TESTS, MAX_PAIRS = 8, 80
@@ -45,6 +46,7 @@ MIN_SECONDS = 2.0
 UNITS, STANDARD, DEGREES = (1e-3, 1.0 / 9.80665, 1e3), 9.80665, 180.0 / np.pi
 """Factors of readings in kN, kgf and mN, standard gravity [m/s^2], and degrees in a radian."""
 AXES = {'': range(6), ' of force': range(3), ' of moment': range(3, 6)}
+AXES |= {f' of {axis}': range(k, k + 1) for k, axis in enumerate(NAMES)}
 """Whose unit may be another."""
 TURNS = [
     np.eye(3)[list(order)] * np.array(signs)[:, None]

@@ -30,6 +30,7 @@ BAG_VERSION: Final = 8
 PIECE = 40_000
 """Messages that are read and decoded at once; some seconds of a robot, some megabytes."""
 MCAP_MESSAGE: Final = 5
+MCAP_MAGIC: Final = b'\x89MCAP0\r\n'
 MCAP_HEAD = np.dtype([
     ('code', 'u1'), ('length', '<u8'), ('channel', '<u2'), ('sequence', '<u4'),
     ('recorded', '<u8'), ('published', '<u8'),
@@ -151,6 +152,11 @@ class BagReader(AbstractContextManager['BagReader']):
         what = (
             str(error).rstrip('.') if isinstance(error, ReaderError | OSError) else 'it is damaged'
         )
+        for file in [self.path] if self.path.is_file() else sorted(self.path.glob('*.mcap')):
+            if file.suffix == '.mcap' and file.stat().st_size:
+                data = np.memmap(file, mode='r')
+                if not bytes(data[:8]) == bytes(data[-8:]) == MCAP_MAGIC:
+                    what = f"'{file.name}' is cut off, or no MCAP file"
         return LogError(f"'{self.path}' is no complete ROS 2 bag: {what}")
 
 

@@ -156,7 +156,8 @@ def fit_findings(found: RobotFit) -> Iterator[Finding]:
     for name, parameters in found.payloads.items():
         margin = float(consistency_margin(parameters[None])[0])
         if not margin >= 0.0:
-            yield finding('indefinite', name, what='inconsistent inertia', margin=margin)
+            what = 'inconsistent inertia: only those of links are kept consistent'
+            yield finding('indefinite', name, what=what, margin=margin)
 
 
 def _links(block: BlockFit, found: RobotFit) -> Iterator[Finding]:

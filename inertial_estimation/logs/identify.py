@@ -148,10 +148,10 @@ def identify(
     some = [logs] if isinstance(logs, str | Path | Log) else list(logs)
     given = {Path(f'log {k}'): log for k, log in enumerate(some) if isinstance(log, Log)}
     fitted = [
-        LogSlice(Path(f'log {k}')) if isinstance(log, Log) else LogSlice.parse(log)
+        LogSlice(Path(f'log {k}')) if isinstance(log, Log) else LogSlice.parse(log).require()
         for k, log in enumerate(some)
     ]
-    tested = [*map(LogSlice.parse, validate)]
+    tested = [LogSlice.parse(log).require() for log in validate]
     settings.require_logs((*fitted, *tested))
     reader = LogReader(robot, settings, lock, fitted[0], progress, given)
     builder = EquationBuilder(

@@ -62,6 +62,12 @@ class LogSlice:
         stop = '' if np.isinf(self.stop) else f'{self.stop:g}'
         return f'{self.path}{MARK}{self.start:g}:{stop}'
 
+    def require(self) -> LogSlice:
+        """Return it, or raise if there is no such log."""
+        if not self.path.exists():
+            raise LogError(f"there is no log '{self.path}'")
+        return self
+
     @property
     def is_whole(self) -> bool:
         """True if it is the whole log."""
@@ -227,7 +233,7 @@ class Log:
         for streams in (self.statistics.joints, self.statistics.imus, self.statistics.fts):
             for name, one in streams.items():
                 if one.unfiltered and not one.used and one.filter_lack:
-                    raise LogError(f'no derivatives of {name}: the filter has {one.filter_lack}')
+                    raise LogError(f'no derivatives of {name}: {one.filter_lack}')
 
 
 def spread(n: int, most: int) -> Indices:

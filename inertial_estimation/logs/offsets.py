@@ -20,9 +20,10 @@ from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.residual_statistics import SCALE
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import CalibrationError, ConfigError, LogError
+from inertial_estimation.errors import CalibrationError, CallError, ConfigError, LogError
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.findings import Finding, Level, finding
+from inertial_estimation.findings import Finding, Level, finding, raise_errors
+from inertial_estimation.logs.checks import urdf_limits
 from inertial_estimation.logs.log import Log, Progress, TimeRange, no_progress
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
@@ -52,6 +53,16 @@ class OffsetRequest:
         if self.source not in SOURCES:
             raise ConfigError(f"offsets from '{self.source}', expected {', '.join(SOURCES)}")
 
+    def support_of(self, robot: Robot, settings: EstimatorSettings) -> str:
+        """Return the frame of the only contact; empty: none is needed."""
+        support = self.support or settings.fixed_link
+        if self.source == 'model' and not support:
+            text = "'support' is empty, and no link is fixed"
+            raise CallError(f'{text}: offsets from the model need one', about=('support',))
+        if support:
+            robot.frame(support, f"'support' names '{support}'")
+        return support
+
 
 @dataclass(frozen=True)
 class Offsets:
@@ -80,12 +91,10 @@ def compute_offsets(
     assumed = np.zeros(len(robot.ft_sensors), dtype=bool)
     if request.source == 'settings' or recording is None:
         return Offsets(request, calibration, assumed)
-    support = request.support or settings.fixed_link
-    if request.source == 'model' and not support:
-        text = "'support' is empty, and no link is fixed"
-        raise ConfigError(f'{text}: offsets from the model need one', about=('support',))
+    support = request.support_of(robot, settings)
     part = recording.within(request.time_range).thinned(MAX_SAMPLES)
     samples = part.without_frozen()
+    raise_errors(urdf_limits(robot, samples, ()))
     offsets, kept = calibration.offsets, ~assumed
     findings: tuple[Finding, ...] = ()
     if support:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import CallError, ConfigError, LogError
+from inertial_estimation.errors import CallError, ConfigError
 from inertial_estimation.logs.array_samples import ArraySamples, Irregular
 from inertial_estimation.logs.bag_samples import LogAssembler, read_bag
 from inertial_estimation.logs.log import Log, LogSlice, Progress, no_progress
@@ -57,9 +57,7 @@ def open_log(
         If settings or layout are missing.
 
     """
-    part = LogSlice.parse(path)
-    if not part.path.exists():
-        raise LogError(f"there is no log '{part.path}'")
+    part = LogSlice.parse(path).require()
     if part.path.suffix in TABLES:
         if layout is None:
             raise CallError(f"'layout' is missing: '{part.path}' is a table", about=('layout',))

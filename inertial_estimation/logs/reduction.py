@@ -36,7 +36,7 @@ from inertial_estimation.identification.preparation import (
     independent_share,
 )
 from inertial_estimation.logs import checks
-from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.identify_settings import IdentifySettings, chosen
 from inertial_estimation.logs.known_wrenches import check_known, prepare_with
 from inertial_estimation.logs.log import Log, LogSlice, Progress, Touches
 from inertial_estimation.logs.open_log import open_log
@@ -82,7 +82,12 @@ class LogReader:
         self.robot = self._whole
         """With joints locked."""
         if lock and isinstance(robot, str):
-            kept = [name for name in self._whole.joint_names if name not in lock]
+            joints = self._whole.joint_names
+            chosen(lock, 'joint that moves', 'lock', joints)
+            kept = [name for name in joints if name not in lock]
+            if not (kept or self._whole.ft_sensors or settings.rows.base_link):
+                text = "'lock' names every joint, and there is no FT sensor: no equations are left"
+                raise ConfigError(text, about=('lock',))
             self.robot = settings.build_robot(robot, kept, self._locked(lock, first))
         self.assumed: tuple[str, ...] = ()
         self.calibration = None
@@ -132,9 +137,6 @@ class LogReader:
     def _locked(self, lock: Sequence[str], first: LogSlice) -> dict[str, float]:
         samples, found = self._read_whole(first).samples, {}
         for name in lock:
-            if name not in self._whole.joint_names:
-                known = self._whole.joint_names
-                raise NameNotFound('joint that moves', name, known, f"'lock' names '{name}'")
             column = samples.positions[:, self._whole.joint_names.index(name)]
             if not np.isfinite(column).any():
                 raise LogError(f"the log has no position of '{name}', which is to be locked")

@@ -104,6 +104,7 @@ def replay(
     span, request = time_range or TimeRange(), offsets or OffsetRequest()
     if request.time_range == TimeRange():
         request = replace(request, time_range=span)
+    request.support_of(robot, settings)
     job = _Job(robot, settings, span, deviations_rate, out, whole, progress)
     if not (whole or isinstance(log, Log)) and request.source == 'settings':
         try:
@@ -157,8 +158,8 @@ class _Job(NamedTuple):
                 summary.add(found, taken)
                 if bag is not None:
                     bag.add(found, self.progress)
-                # Evenly spread over the samples that are judged, over all if none is.
-                rows = np.flatnonzero(found.judged if found.judged.any() else ~found.judged)
+                # Evenly spread over the samples that are judged.
+                rows = np.flatnonzero(found.judged)
                 few.append(found.take(rows[spread(len(rows), max(MAX_SAMPLES // stride, 1))]))
                 if len(few) == MAX_PIECES * stride:
                     stride *= 2
@@ -197,6 +198,8 @@ class _Job(NamedTuple):
             clean = estimate_log(estimator, samples, log.touches, marks, numbers)
         request, outputs = offsets.request, self.settings.outputs
         judged = ~(request.time_range.mask(log.times) & (request.source != 'settings'))
+        # Where all of the log gave the offsets, it is judged all the same.
+        judged |= not judged.any()
         found = Replay(estimator, self.settings, log, estimate, clean, offsets, judged)
         internal = build_internal_wrenches(self.settings, estimator)
         if joints := outputs.internal_wrench_joints:

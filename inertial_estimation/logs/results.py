@@ -77,7 +77,7 @@ class Replay:
     offsets: Offsets
     """FT calibration that was used, and its origin."""
     judged: NDArray[np.bool_]
-    """Samples that the offsets were not computed from, shape (n,)."""
+    """Samples that the offsets were not computed from; all if there is none, shape (n,)."""
     deviations: LogDeviations | None = None
     """Standard deviations at some of the samples."""
     through: Inside | None = None

@@ -3,13 +3,15 @@
 """
 URDF text: strict numbers, sensor tags, and joints that must stay cuts.
 
-Only direct children of ``<robot>`` count: simulators repeat the same sensors inside ``<gazebo>``.
+Simulators repeat sensors inside ``<gazebo>``: there only the FT sensor of a fixed joint without a
+tag of its own counts.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from copy import copy
 from math import isfinite
 from pathlib import Path
 from xml.etree import ElementTree
@@ -21,6 +23,7 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.model.sensors import FtSpec, check_unique
 
+FT_TAG = "sensor[@type='force_torque']"
 ONE_DOF = ('revolute', 'continuous', 'prismatic')
 MOMENTS = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
 """In the order of `model.inertia`."""
@@ -64,7 +67,16 @@ def parse(text: str) -> Element:
 def ft_specs(root: Element) -> dict[str, FtSpec | ModelError]:
     """Return the FT sensors of the ``<sensor type="force_torque">`` tags, by name."""
     specs: dict[str, FtSpec | ModelError] = {}
-    for tag in root.findall("sensor[@type='force_torque']"):
+    tags = root.findall(FT_TAG)
+    fixed = {name for name, kind in joint_types(root).items() if kind == 'fixed'}
+    fixed -= {parent.get('joint') for parent in root.findall(f'{FT_TAG}/parent')}
+    for gazebo in root.findall('gazebo'):
+        joint, names = gazebo.get('reference', ''), [tag.get('name') for tag in tags]
+        own = [tag for tag in gazebo.findall(FT_TAG) if tag.get('name') not in names]
+        if own and joint in fixed:
+            fixed.remove(joint)
+            tags.append(_of_gazebo(own[0], joint))
+    for tag in tags:
         name = tag.get('name', '')
         if name in specs:
             raise ModelError(f"two <sensor> tags are named '{name}'; names must be unique")
@@ -73,6 +85,14 @@ def ft_specs(root: Element) -> dict[str, FtSpec | ModelError]:
         except ModelError as error:
             specs[name] = error
     return specs
+
+
+def _of_gazebo(tag: Element, joint: str) -> Element:
+    """Return the URDF tag of a sensor of SDFormat."""
+    pose, found = tag.findtext('pose', '0 0 0 0 0 0').split(), copy(tag)
+    ElementTree.SubElement(found, 'parent', joint=joint)
+    ElementTree.SubElement(found, 'origin', xyz=' '.join(pose[:3]), rpy=' '.join(pose[3:]))
+    return found
 
 
 def _ft_spec(name: str, tag: Element) -> FtSpec:

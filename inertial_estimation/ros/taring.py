@@ -17,7 +17,7 @@ from rclpy.task import Future
 from std_srvs.srv import Trigger
 
 from inertial_estimation.calibration.calibration_file import ActiveCalibration
-from inertial_estimation.calibration.tare import TareRecorder, tare
+from inertial_estimation.calibration.tare import DURATION, TareRecorder, tare
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact
@@ -29,9 +29,9 @@ from inertial_estimation.ros.executors import create_service
 from inertial_estimation.sample import Sample, SampleBatch
 
 MAX_POSES = 20
-NAMES = {'accept_split': '--accept-split of calibrate offsets', 'supports': "'tare.supports'"}
+NAMES = {'accept_split': '--accept-split of calibrate offsets', 'supports': "'tare_supports'"}
 """Parameters for arguments of the library."""
-NO_SUPPORT = "'tare.supports' is empty and there is no fixed link"
+NO_SUPPORT = "'tare_supports' is empty and there is no fixed link"
 
 Poses = tuple[tuple[SampleBatch, list[bool]], ...]
 
@@ -71,10 +71,10 @@ class Taring:
         self._updates, self._background = updates, background
         self._robot, self._is_active = robot, is_active
         self._problems = problems
-        for support in settings.tare.supports:
-            robot().frame(support, f"'tare.supports' names '{support}'")
+        for support in settings.tare_supports:
+            robot().frame(support, f"'tare_supports' names '{support}'")
         fixed = (settings.fixed_link,) if settings.fixed_link else ()
-        self._urdf, self._supports = urdf, settings.tare.supports or fixed
+        self._urdf, self._supports = urdf, settings.tare_supports or fixed
         self._tare: _Tare | None = None
         self._poses: Poses = ()
         self._sensors: tuple[str, ...] | None = None
@@ -136,7 +136,7 @@ class Taring:
             raise CalibrationError('the node is not active')
         if not self._supports:
             raise CalibrationError(NO_SUPPORT)
-        recorder = TareRecorder(self._robot(), self._supports, self._settings.tare.duration)
+        recorder = TareRecorder(self._robot(), self._supports, DURATION)
         done = Future(executor=self._node.executor)
         self._tare = _Tare(recorder, sensors, earlier, done, Counter(self._problems))
         return done

@@ -137,15 +137,16 @@ class SavitzkyGolayFilter(FilterFields):  # type: ignore[misc, valid-type]
 
     @property
     def lack(self) -> str:
-        """Samples that are missing for a fit; empty while `ready`."""
+        """Reason that there is no fit; empty while `ready`."""
         if self.ready:
             return ''
-        window = 1e-9 * self._window_ns
-        gap = ' without a gap' if self._has_gap else ''
-        return (
-            f'{self._count} samples in a window of {window:g} s, a fit needs '
-            f'{self._least} that span {MIN_FILL * window:.3g} s{gap}'
-        )
+        samples, window = f'{self._count} samples', 1e-9 * self._window_ns
+        if self._count < self._least:
+            return f'{samples} in a window of {window:g} s, a fit needs {self._least}'
+        if self._has_gap:
+            return f'a gap in a window of {window:g} s'
+        span = 1e-9 * int(self._stamps[-1] - self._stamps[0])
+        return f'{samples} span {span:.3g} s, a fit needs {MIN_FILL * window:.3g} s'
 
     @property
     def _has_gap(self) -> bool:

@@ -298,9 +298,9 @@ def test_node_that_cannot_start_can_be_corrected(bench, tmp_path, capfd, monkeyp
     assert node.trigger_configure() == FAILURE and "'base'" in capfd.readouterr().err
     assert not robot.node.count_subscribers('/joint_states')
     node.set_parameters([Parameter('contacts', value=['root'])])
-    node.set_parameters([Parameter('tare.supports', value=['tail'])])
+    node.set_parameters([Parameter('tare_supports', value=['tail'])])
     assert node.trigger_configure() == FAILURE and "'tail'" in capfd.readouterr().err
-    node.set_parameters([Parameter('tare.supports', value=['sole'])])
+    node.set_parameters([Parameter('tare_supports', value=['sole'])])
     with monkeypatch.context() as patched:
         patched.setattr(estimator_node, 'Taring', lambda *_: 1 / 0)
         assert node.trigger_configure() != SUCCESS

@@ -14,6 +14,8 @@ from geometry_msgs.msg import WrenchStamped
 from standing_biped import biped, biped_urdf, standing
 from std_srvs.srv import Trigger
 
+from inertial_estimation.ros import taring
+
 PATIENCE = 90.0
 """For a busy machine, and a process that has to start [s]."""
 CYCLE_NS = 10_000_000
@@ -27,8 +29,7 @@ BIPED = {
     'robot_description': biped_urdf(),
     'imus': ['root'],
     'contacts': ['l_sole', 'hand'],
-    'tare.supports': ['l_sole'],
-    'tare.duration': 0.4,
+    'tare_supports': ['l_sole'],
     **NO_FILTERS,
     **{f'ft.{name}.frame_id': name for name in SENSORS},
     'frozen_after': 0.0,
@@ -87,7 +88,8 @@ class Biped(BenchRobot):
 
 
 @pytest.fixture
-def bench(context, keep):
+def bench(context, keep, monkeypatch):
+    monkeypatch.setattr(taring, 'DURATION', 0.4)
     robot = keep(Biped(context))
     robot.listen_to_diagnostics()
     return robot

@@ -66,11 +66,9 @@ def _least_squares(problem: Problem, weight: float) -> Answer:
     x = space.solve(problem.target)
     null = space.invisible()
     x += null @ (null.T @ (problem.prior_point() - x))
-    lengths = np.linalg.norm(problem.factor, axis=0)
-    gradient = problem.factor.T @ (problem.factor @ x - problem.target)
-    seen = lengths > 0.0
-    size = float(np.linalg.norm(problem.target)) or 1.0
-    optimality = float(np.linalg.norm(gradient[seen] / lengths[seen])) / size
+    # A column of round-off has a direction of its own, which no unknown can follow.
+    gradient = problem.factor.T @ (problem.factor @ x - problem.target) / space.scales
+    optimality = float(np.linalg.norm(gradient)) / (float(np.linalg.norm(problem.target)) or 1.0)
     return Answer(x, optimality, _grade(optimality), rank=space.rank)
 
 
