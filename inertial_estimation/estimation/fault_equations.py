@@ -75,7 +75,7 @@ class Fit:
             own = one.loads.any(axis=(0, 1, 3))
             felt = np.einsum('nksi,nsi->nk', one.loads[:, :, own], readings[:, own])
             r = one.value - one.measured - felt
-            C = np.concatenate([_flat(one.loads, 2), one.nuisance], axis=2)
+            C = np.concatenate([one.loads.reshape(*r.shape, -1), one.nuisance], axis=2)
             self.kept.append(np.isfinite(r).all(axis=1) & np.isfinite(C).all(axis=(1, 2)))
             C = _flat(C[self.kept[b]])
             C = C / np.maximum(np.linalg.norm(C, axis=0), 1e-12)
@@ -101,10 +101,8 @@ class Fit:
         return fit
 
 
-def _flat(values: Array, axis: int = 0) -> Array:
-    """Return values with an axis and the next one as one."""
-    shape = values.shape
-    return values.reshape(*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
+def _flat(values: Array) -> Array:
+    return values.reshape(values.shape[0] * values.shape[1], *values.shape[2:])
 
 
 def mean_square(values: Array) -> float:

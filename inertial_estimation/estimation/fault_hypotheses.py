@@ -56,15 +56,13 @@ LOG_TURNS = float(np.log(23.0))
 """Price of one of the turns by right angles."""
 EPSILON = 0.02
 """Step of finite differences [rad or m]."""
-MIN_SCORE, ALIKE = 5.0, 3.0
-"""Least score of a fault, and lead that decides [nats]."""
-MIN_EXPLAINED, MIN_ALONE, MIN_BESIDE = 0.5, 0.7, 0.2
-"""Least share explained beside usual errors; less, if that without them is more."""
+MIN_SCORE, ALIKE, MIN_EXPLAINED = 5.0, 3.0, 0.4
+"""Least score of a fault, lead that decides [nats], and least share that is explained."""
 LIMITS = {
-    'gain': (1.1, 5.0), 'delay': (0.02, np.inf), 'jump': (5.0, np.inf), 'drift': (5.0, np.inf),
-    'offset': (2.0, 30.0), 'turned': (5.0, np.inf), 'bias': (0.2, np.inf),
+    'gain': (1.1, 5.0), 'jump': (5.0, np.inf), 'drift': (5.0, np.inf), 'offset': (2.0, 30.0),
+    'turned': (5.0, np.inf), 'bias': (0.2, np.inf),
 }  # fmt: skip
-"""Smaller ones are usual, larger ones fit by chance [1, s, N, N, degrees, degrees, m/s^2]."""
+"""Smaller ones are usual, larger ones fit by chance [1, N, N, degrees, degrees, m/s^2]."""
 FITTED = {'gain', 'jump', 'drift', 'mass', 'offset', 'bias'}
 """What a contact may produce as well."""
 FROZEN, SATURATED, MIN_KNOWN = 1.0, 0.05, 20
@@ -118,7 +116,7 @@ class FaultSearch(FaultScores):
                 yield Fault(name, kind, score=-price), self.with_readings({s: turned})
             loads = {
                 b: one.loads[:, :, s] for b, one in enumerate(self.null.equations)
-                if one.loads[:, :, s].any() and not self.touched[b]
+                if one.loads[:, :, s].any()
             }  # fmt: skip
             for what, axes in AXES.items():
                 part = F[:, s] * np.isin(np.arange(6), axes)
@@ -130,10 +128,8 @@ class FaultSearch(FaultScores):
                     yield Fault(name, kind, factor, '1', -price), scaled
             for delay in delays:
                 shifted = self.grid.ft_readings[self.rows + round(delay / PERIOD), s]
-                yield (
-                    Fault(name, 'delay', delay, 's', -self.each),
-                    self.with_readings({s: shifted}),
-                )
+                late = Fault(name, 'delay', delay, 's', -self.each)
+                yield late, self.with_readings({s: shifted})
             for kind, price, own in courses:
                 fits = [
                     self.fitted({b: L * c[:, None, None] * JUMP for b, L in loads.items()}, 1.0)
@@ -296,10 +292,9 @@ def find_faults(
     for first, one, fit in sorted(tests, key=lambda test: -test[0])[:MAX_TESTS]:
         left, paid = search.beside_usual(fit)
         score = one.score + search.score(left, base, one.kind in FITTED) - paid + usual
-        alone, beside = search.explained(fit.squares, null), search.explained(left, base)
-        enough = beside > (MIN_BESIDE if alone > MIN_ALONE else MIN_EXPLAINED)
-        if min(first, score) > MIN_SCORE and enough:
-            rated.append(one._replace(score=score, explained=max(alone, beside)))
+        explained = search.explained(left, base)
+        if min(first, score) > MIN_SCORE and explained > MIN_EXPLAINED:
+            rated.append(one._replace(score=score, explained=explained))
     rated.sort(key=lambda fault: -fault.score)
     alike = [one for one in rated if one.score > rated[0].score - ALIKE]
     return list({one.subject: one for one in reversed(alike)}.values())[::-1]

@@ -133,9 +133,8 @@ class FaultScores:
         """Fit r - C x over all equations, with a prior weight of x; return x and mean squares."""
         x, squares, grams = np.zeros(0), fit.squares.copy(), {}
         for b, C in columns.items():
-            if (
-                self.weights[b] > 0.0 and len(C) and squares[b] <= self.most[b]
-            ):  # else a contact acts
+            # Where more remains of the log as it is, a contact acts.
+            if self.weights[b] > 0.0 and len(C) and self.null.squares[b] <= self.most[b]:
                 grams[b] = C.T @ C / len(C), C.T @ fit.raw[b] / len(C)
         for _ in range(3 if grams else 0):
             weights = self.weights / (squares + self.floors)
