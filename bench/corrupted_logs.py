@@ -265,9 +265,9 @@ def information(case: Case, robot: Robot, samples: SampleBatch) -> float:
         FaultSearch(model, x, x.ft_readings, case.contacts)
         for model, x in ((robot, samples), (case.robot, case.samples))
     )
-    right.weights, right.floors = wrong.weights, wrong.floors
+    right.weights, right.floors, right.most = wrong.weights, wrong.floors, wrong.most
     (before, price), (after, other) = (one.beside_usual(one.null) for one in (wrong, right))
-    return wrong.score(after, other - price, before)
+    return wrong.score(after, before) + price - other
 
 
 def main() -> None:

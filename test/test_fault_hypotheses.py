@@ -12,7 +12,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from consistent_readings import ConsistentReadings, random_motion
-from robots import nested_humanoid_urdf
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
+from scipy.spatial.transform import Rotation
 
 from inertial_estimation.estimation.fault_equations import on_grid
 from inertial_estimation.estimation.fault_hypotheses import MIN_SECONDS, find_faults
@@ -20,6 +21,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
 N = 60
+UNITS = np.repeat([1.0, 0.1], 3)
 SOLE = {'root': np.array([30.0, -20.0, 10.0, 2.0, -1.0, 3.0])}
 
 
@@ -42,6 +44,12 @@ def named(robot, samples, touched=('root',)):
     """Return subject and kind of the faults."""
     faults = find_faults(robot, samples, samples.ft_readings, touched)
     return [(one.subject, one.kind) for one in faults]
+
+
+def slow(motion):
+    """Return a motion of a tenth of the rates."""
+    rest = (0.1 * part for part in motion[1:])
+    return motion._replace(**dict(zip(motion._fields[1:], rest, strict=True)))
 
 
 def with_readings(samples, s, change):
@@ -99,6 +107,59 @@ def test_two_ft_sensors_exchanged_are_named(case):
     assert named(robot, replace(samples, ft_readings=readings))[0] == (names, 'exchanged')
 
 
+@pytest.fixture(scope='module')
+def loaded(case):
+    """
+    Return the humanoid on its sole: leg and foot sensor in series feel the same load.
+
+    Masses are wrong by 5 %, the matrices of both sensors by 3 %.
+    """
+    robot, rng = case[0], np.random.default_rng(3)
+    source, load = ConsistentReadings(robot), np.array([30.0, 40.0, 400.0, 5.0, 5.0, 1.0])
+    wrenches = ({'sole': load * rng.uniform(0.8, 1.2, 6)} for _ in range(N))
+    samples = SampleBatch.stack([
+        source.sample(slow(random_motion(robot, rng)), one)[0]._replace(stamp_ns=k * 10**9)
+        for k, one in enumerate(wrenches)
+    ])  # fmt: skip
+    for s in (1, 2):
+        matrix = np.eye(6) + 0.03 * rng.standard_normal((6, 6)) * np.outer(UNITS, 1.0 / UNITS)
+        samples = with_readings(samples, s, lambda F, matrix=matrix: F @ matrix.T)
+    masses = 1.0 + 0.05 * rng.standard_normal((len(robot.links), 1))
+    return robot.with_parameters(robot.parameters * masses), samples
+
+
+@pytest.mark.parametrize('contacts', [('sole',), ('root', 'sole')])
+@pytest.mark.parametrize('wrong', ['', 'leg_sensor', 'foot_sensor', 'leg_sensor foot_sensor'])
+def test_fault_among_sensors_in_series_is_named(wrong, contacts, loaded):
+    robot, samples = loaded
+    rows = [k for k, sensor in enumerate(robot.ft_sensors) if sensor.name in wrong.split()]
+    readings = samples.ft_readings.copy()
+    readings[:, rows] = readings[:, rows[::-1]] if len(rows) > 1 else -readings[:, rows]
+    kind = 'exchanged' if len(rows) > 1 else 'sign'
+    expected = [(wrong, kind)] if wrong else []
+    assert named(robot, replace(samples, ft_readings=readings), contacts) == expected
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_order_of_contacts_does_not_count(sign):
+    """A light arm that is held at its base; contacts at the tool are possible too."""
+    robot, rng = (
+        Robot.from_urdf(arm_with_wrist_sensor_urdf(), imus=['tip']),
+        np.random.default_rng(0),
+    )
+    source, poses = ConsistentReadings(robot), Rotation.random(N, random_state=0)
+    weights = np.pad(poses.apply([0.0, 0.0, 9.81 * robot.mass]), [(0, 0), (0, 3)])
+    samples = SampleBatch.stack([
+        source.sample(slow(random_motion(robot, rng)), {'base': w})[0]._replace(stamp_ns=k * 10**9)
+        for k, w in enumerate(weights)
+    ])  # fmt: skip
+    light = robot.parameters * np.repeat([0.1, 1.0], [4, len(robot.links) - 4])[:, None]
+    samples = with_readings(samples, 0, lambda F: sign * F)
+    for contacts in (('base', 'tool'), ('tool', 'base')):
+        expected = [('wrist_sensor', 'sign')] if sign < 0.0 else []
+        assert named(robot.with_parameters(light), samples, contacts) == expected
+
+
 @pytest.mark.parametrize('axis', [0, 2])
 def test_turned_imu_accuses_itself(axis, case):
     robot, samples = case
@@ -140,8 +201,7 @@ def test_usual_errors_of_the_model_are_no_fault(seed, case):
     robot, samples = case
     rng = np.random.default_rng(seed)
     parameters = robot.parameters * (1.0 + 0.05 * rng.standard_normal((len(robot.links), 1)))
-    units = np.repeat([1.0, 0.1], 3)
-    matrix = np.eye(6) + 0.03 * rng.standard_normal((6, 6)) * np.outer(units, 1.0 / units)
+    matrix = np.eye(6) + 0.03 * rng.standard_normal((6, 6)) * np.outer(UNITS, 1.0 / UNITS)
     wrong = with_readings(samples, 0, lambda F: F @ matrix.T)
     assert named(robot.with_parameters(parameters), wrong) == []
 

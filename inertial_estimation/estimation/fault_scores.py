@@ -10,14 +10,18 @@ logarithm of the number of independent samples for each parameter.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from copy import copy
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices
-from inertial_estimation.estimation.fault_equations import PERIOD, Equation, equations, on_grid
+from inertial_estimation.estimation.fault_equations import (
+    PERIOD,
+    Fit,
+    equations,
+    mean_square,
+    on_grid,
+)
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
@@ -30,8 +34,8 @@ FLOORS = {
     'accelerometer': 0.15,
 }  # fmt: skip
 """Errors that are no fault [SI units]."""
-TOUCHED_SHARE, LEVER = 0.2, 0.1
-"""Share of a signal that is no fault where a contact may act, and lever of a force [m]."""
+TOUCHED_SHARE, CONTACT_SHARE = 0.2, 0.5
+"""Shares of a signal where a contact may act: no fault, and as likely a contact as a fault."""
 DELAYS = (-0.1, -0.05, -0.02, 0.02, 0.05, 0.1)
 """That are tried [s]."""
 LINK_ERROR = np.array([0.1, 0.02, 0.02, 0.02])
@@ -39,59 +43,11 @@ LINK_ERROR = np.array([0.1, 0.02, 0.02, 0.02])
 MATRIX_ERROR = 0.05 * np.outer(np.repeat([1.0, 0.1], 3), np.repeat([1.0, 10.0], 3)).ravel()
 """Those of the matrix of an FT sensor, with a lever of 0.1 m."""
 INERTIAL = ('angular_velocities', 'angular_accelerations', 'proper_accelerations')
+MOTION = ('positions', 'velocities', 'accelerations')
 Change = Callable[[SampleBatch], SampleBatch]
 """Corrects samples that lie on a grid."""
 Columns = dict[int, Array]
-"""Slopes (n, k, p) of the residuals of equations, negative."""
-
-
-class Fit:
-    """The residuals of equations, without what is free in them."""
-
-    def __init__(self, found: Sequence[Equation], readings: Array) -> None:
-        self.equations, self.readings = found, readings
-        self.raw: list[Array] = []
-        self.whole: list[Array] = []
-        self.kept: list[Array] = []
-        self.bases: list[Array] = []
-        for one in found:
-            r = one.value - one.measured
-            for f, L in one.loads.items():
-                r = r - (L @ readings[:, f, :, None])[..., 0]
-            columns = np.concatenate([*one.loads.values(), one.nuisance], axis=2)
-            known = np.isfinite(r).all(axis=1) & np.isfinite(columns).all(axis=(1, 2))
-            C = _flat(columns[known])
-            C = C / np.maximum(np.linalg.norm(C, axis=0), 1e-12)
-            values, vectors = np.linalg.eigh(C.T @ C)
-            used = values > 1e-8 * max(1.0, values.max(initial=0.0))
-            self.bases.append(C @ (vectors[:, used] / np.sqrt(values[used])))
-            self.kept.append(known)
-            self.whole.append(r)
-            self.raw.append(self.free(len(self.raw), r))
-        self.squares = np.array([mean_square(r) for r in self.raw])
-
-    def free(self, b: int, values: Array) -> Array:
-        """Return values (n, k, ...) of equations b without what is free in them, flat."""
-        flat, Q = _flat(values[self.kept[b]]), self.bases[b]
-        return np.asarray(flat - Q @ (Q.T @ flat))
-
-    def moved(self, changes: Columns, readings: Array | None = None) -> Fit:
-        """Return the fit with residuals of some equations less changes (n, k)."""
-        fit = copy(self)
-        fit.raw, fit.squares = list(self.raw), self.squares.copy()
-        fit.readings = self.readings if readings is None else readings
-        for b, change in changes.items():
-            fit.raw[b] = self.raw[b] - self.free(b, change)
-            fit.squares[b] = mean_square(fit.raw[b])
-        return fit
-
-
-def _flat(values: Array) -> Array:
-    return values.reshape(values.shape[0] * values.shape[1], *values.shape[2:])
-
-
-def mean_square(values: Array) -> float:
-    return float(np.mean(values**2)) if values.size else np.nan
+"""Slopes (m, p) of the flat residuals of equations, negative, without what is free in them."""
 
 
 class FaultScores:
@@ -100,141 +56,125 @@ class FaultScores:
     def __init__(
         self, robot: Robot, samples: SampleBatch, readings: Array, touched: Collection[str]
     ) -> None:
-        held = [frame for frame in (robot.fixed_frame, *touched) if frame][:1]
         self.robot = robot
-        self.grounds = {robot.submodel_of(frame): robot.frame(frame)[0] for frame in held}
-        self.touched = frozenset(robot.frame(frame)[0] for frame in touched)
-        rates = {name: getattr(samples, name).copy() for name in INERTIAL[:2]}
-        for values in rates.values():  # what no gyroscope measures is neglected
-            values[:, np.isnan(values).all(axis=0)] = 0.0
+        self.contacts = frozenset(robot.frame(frame)[0] for frame in touched)
+        rates = {name: getattr(samples, name) for name in INERTIAL[:2]}
+        for name, values in rates.items():  # what no gyroscope measures is neglected
+            rates[name] = np.where(np.isnan(values).all(axis=0), 0.0, values)
         positions = samples.positions.copy()
         if samples.joint_states is not None:
             positions[samples.joint_states == SensorState.ASSUMED] = np.nan
         known = replace(samples, positions=positions, ft_readings=readings, **rates)
         self.grid = on_grid(known)
-        margin = round((DELAYS[-1] + 0.01) / PERIOD)
-        n = len(self.grid)
-        self.still = bool(n < 2 or np.diff(self.grid.stamp_ns[:2])[0] > 2e9 * PERIOD)
+        self.still, n = self.grid is known, len(self.grid)
         # A late effort is no fault: it is filtered more than positions are.
         self.rates = np.zeros_like(self.grid.positions)
         if not self.still and self.grid.efforts is not None:
             self.rates = np.gradient(self.grid.efforts, PERIOD, axis=0)
-        first, last = (0, n - 1) if self.still else (margin, n - 1 - margin)
-        places = np.linspace(first, last, max(0, min(MAX_SAMPLES, last - first + 1)))
+        margin = 0 if self.still else round((DELAYS[-1] + 0.01) / PERIOD)
+        places = np.linspace(margin, n - 1 - margin, max(0, min(MAX_SAMPLES, n - 2 * margin)))
         self.rows = np.unique(places.round().astype(int))
         self.few = self.rows[:: max(1, len(self.rows) // SCREENED)]
         seconds = np.inf if self.still else 1e-9 * float(np.ptp(self.grid.stamp_ns[self.rows]))
-        self.null = self.fit(lambda x: x, self.rows)
-        self.base, all_ = self.null.squares, self.null.equations
-        times = np.array([CONTACT_TIME if one.touched else CORRELATION for one in all_])
+        (self.null,) = self.fits([lambda x: x], self.rows)
+        self.touched = np.array([one.touched for one in self.null.equations])
+        times = np.where(self.touched, CONTACT_TIME, CORRELATION)
         independent = np.minimum(len(self.rows), seconds / times)
         share = np.array([one.mean() for one in self.null.kept])
-        each = np.array([one.value.shape[1] for one in all_])
+        each = np.array([one.value.shape[1] for one in self.null.equations])
         used = np.array([Q.shape[1] for Q in self.null.bases])
         self.weights = np.maximum(independent * share * each - used, 0.0)
-        self.weights[~np.isfinite(self.base)] = 0.0
-        self.floors = np.array([FLOORS[one.kind] ** 2 for one in all_])
-        for b, one in enumerate(all_):
-            if one.touched:  # all that the sensors feel may be a contact
-                both = one.value, one.value - self.null.whole[b]
-                signal = max(mean_square(self.null.free(b, part)) for part in both)
-                self.floors[b] += TOUCHED_SHARE**2 * np.nan_to_num(signal)
+        self.weights[~np.isfinite(self.null.squares)] = 0.0
+        self.floors = np.array([FLOORS[one.kind] ** 2 for one in self.null.equations])
+        self.most = np.full(len(self.floors), np.inf)
+        for b in np.flatnonzero(self.touched & (self.weights > 0.0)).tolist():
+            # All that the sensors feel may be a contact.
+            value = self.null.free(b, self.null.equations[b].value)
+            signal = max(mean_square(value), mean_square(value - self.null.raw[b]))
+            self.floors[b] += TOUCHED_SHARE**2 * signal
+            self.most[b] = CONTACT_SHARE**2 * signal
         self.each = 0.5 * float(np.log(independent.max(initial=2.0)))
         """Price of one fitted parameter."""
-
-    def fit(self, change: Change, rows: Indices) -> Fit:
-        return next(self.fits([change], rows))
 
     def fits(self, changes: Sequence[Change], rows: Indices) -> Iterator[Fit]:
         """Yield the fits of changes, whose equations are built together, which saves most time."""
         n = len(rows)
         for first in range(0, len(changes), MAX_TOGETHER):
             parts = [change(self.grid.take(rows)) for change in changes[first:][:MAX_TOGETHER]]
-            columns = {name: [getattr(one, name) for one in parts] for name in Sample._fields}
-            known = {k: np.concatenate(v) for k, v in columns.items() if v[0] is not None}
-            x = SampleBatch(**known)
+            x = SampleBatch(**{
+                name: np.concatenate([getattr(one, name) for one in parts])
+                for name in Sample._fields if getattr(parts[0], name) is not None
+            })  # fmt: skip
             rates = np.tile(self.rates[rows], (len(parts), 1))
-            found = equations(self.robot, x, rates, self.touched, self.grounds)
+            found = equations(self.robot, x, rates, self.contacts)
             for k, part in enumerate(parts):
-                own = [one.take(slice(k * n, k * n + n)) for one in found]
-                yield Fit(own, part.ft_readings)
+                own = slice(k * n, k * n + n)
+                yield Fit([one.take(own) for one in found], part.ft_readings)
 
-    def score(self, squares: Array, price: Any = 0.0, base: Array | None = None) -> Any:
-        """Return the gain in log likelihood less the price of hypotheses (...)."""
-        return self.gains(squares, base).sum(axis=-1) - price
-
-    def gains(self, squares: Array, base: Array | None = None) -> Array:
+    def gains(self, squares: Array, base: Array) -> Array:
         """Return the gain in log likelihood of each equation."""
-        before = (self.base if base is None else base) + self.floors
-        ratio = np.where(self.weights > 0.0, (squares + self.floors) / before, 1.0)
-        return np.asarray(-0.5 * self.weights * np.log(np.where(np.isfinite(ratio), ratio, 1.0)))
+        before, after = (np.minimum(one, self.most) + self.floors for one in (base, squares))
+        known = (self.weights > 0.0) & np.isfinite(before + after)
+        ratio = np.divide(after, before, out=np.ones(len(before)), where=known)
+        return np.asarray(-0.5 * self.weights * np.log(ratio))
+
+    def score(self, squares: Array, base: Array, fitted: bool = False) -> float:
+        """Return the gain in log likelihood; of what is fitted, where no contact may act."""
+        return float(self.gains(squares, base) @ ~(fitted & self.touched))
 
     def explained(self, squares: Array, base: Array) -> float:
         """Return the share of the squares beyond usual errors that goes, where it gains."""
         gains = self.gains(squares, base)
-        before, after = (np.maximum(one - self.floors, 0.0) for one in (base, squares))
-        more = (gains > 0.0) & (before > 0.0)
-        shares = np.where(gains > 0.0, 1.0, 0.0)
-        shares[more] = 1.0 - after[more] / before[more]
+        before, after = (np.nan_to_num(one) - self.floors for one in (base, squares))
+        shares = 1.0 - np.maximum(after, 0.0) / np.maximum(before, 1e-12)
         return float(np.maximum(gains, 0.0) @ shares / max(np.abs(gains).sum(), 1e-9))
 
     def solve(self, columns: Columns, fit: Fit, prior: float = 0.0) -> tuple[Array, Array]:
         """Fit r - C x over all equations, with a prior weight of x; return x and mean squares."""
-        x, squares = np.empty(0), fit.squares.copy()
-        used = (self.weights > 0.0) & np.isfinite(squares)
-        free = {b: fit.free(b, C) for b, C in columns.items() if used[b]}
-        grams = {}
-        for b, C in free.items():
-            if len(C):
-                G, own = np.zeros((C.shape[1],) * 2), np.flatnonzero(C.any(axis=0))
-                G[np.ix_(own, own)] = C[:, own].T @ C[:, own]  # most have no part in equations b
-                grams[b] = G, C.T @ fit.raw[b]
+        x, squares, grams = np.zeros(0), fit.squares.copy(), {}
+        for b, C in columns.items():
+            # Where more remains of the log as it is, a contact acts.
+            if self.weights[b] > 0.0 and len(C) and self.null.squares[b] <= self.most[b]:
+                grams[b] = C.T @ C / len(C), C.T @ fit.raw[b] / len(C)
         for _ in range(3 if grams else 0):
-            A: Any = 0.0
-            y: Any = 0.0
-            for b, (G, h) in grams.items():
-                weight = self.weights[b] / len(free[b]) / (squares[b] + self.floors[b])
-                A, y = A + weight * G, y + weight * h
+            weights = self.weights / (squares + self.floors)
+            A = np.sum([weights[b] * G for b, (G, _) in grams.items()], axis=0)
+            y = np.sum([weights[b] * h for b, (_, h) in grams.items()], axis=0)
             small = 1e-9 * max(1e-9, np.diagonal(A).max())  # directions without effect
             x = np.linalg.solve(A + (prior + small) * np.eye(len(A)), y)
             for b, (G, h) in grams.items():
-                gain = x @ (2.0 * h - G @ x) / len(free[b])
-                squares[b] = max(fit.squares[b] - gain, 0.0)
+                squares[b] = max(fit.squares[b] - x @ (2.0 * h - G @ x), 0.0)
         return x, squares
+
+    def fitted(self, columns: Columns, prior: float = 0.0) -> tuple[Array, Array]:
+        """Fit columns (n, k, p) where no contact may act."""
+        free = {b: self.null.free(b, C) for b, C in columns.items() if not self.touched[b]}
+        return self.solve(free, self.null, prior)
 
     def with_readings(self, readings: dict[int, Array]) -> Fit:
         """Return the fit with other readings of some FT sensors (n, 6)."""
-        F, changes = self.null.readings.copy(), {}
+        F = self.null.readings.copy()
         for s, other in readings.items():  # unchanged where a delayed one is not known
             F[:, s] = np.where(np.isfinite(other), other, F[:, s])
-        for b, one in enumerate(self.null.equations):
-            parts = [
-                (one.loads[s] @ (F - self.null.readings)[:, s, :, None])[..., 0]
-                for s in readings if s in one.loads
-            ]  # fmt: skip
-            if parts and self.weights[b] > 0.0:
-                changes[b] = np.sum(parts, axis=0)
+        left = [*readings]
+        change = np.nan_to_num(F - self.null.readings)[:, left]
+        changes = {
+            b: np.einsum('nksi,nsi->nk', one.loads[:, :, left], change)
+            for b, one in enumerate(self.null.equations)
+            if self.weights[b] > 0.0 and one.loads[:, :, left].any()
+        }
         return self.null.moved(changes, F)
-
-    def judged(self, fit: Fit, fitted: bool) -> Fit:
-        """Return a fit, of a fitted hypothesis without the squares that a contact may change."""
-        fit, touched = copy(fit), [fitted and one.touched for one in fit.equations]
-        fit.squares = np.where(touched, np.nan, fit.squares)
-        return fit
 
     def beside_usual(self, fit: Fit) -> tuple[Array, float]:
         """Return the mean squares beside usual errors of the model, and the price of these."""
-        F, links = np.nan_to_num(fit.readings), range(len(self.robot.links))
-        fts = range(F.shape[1])
-        columns = {
-            b: np.concatenate([
-                *(-one.links.get(k, np.zeros((*one.value.shape, 4))) for k in links),
-                *((one.loads.get(s, np.zeros((*one.value.shape, 6)))[..., None]
-                   * F[:, s, None, None]).reshape(*one.value.shape, 36) for s in fts),
-            ], axis=2)
-            for b, one in enumerate(fit.equations) if one.links
-        }  # fmt: skip
-        sizes = np.concatenate([np.tile(LINK_ERROR, len(links)), np.tile(MATRIX_ERROR, len(fts))])
-        columns = {b: C * sizes for b, C in columns.items()}
+        F, columns = np.nan_to_num(fit.readings), {}
+        for b, one in enumerate(fit.equations):
+            if one.loads.any() or one.links.any():
+                shape = one.value.shape
+                links = one.links * LINK_ERROR
+                loads = one.loads[..., None] * F[:, None, :, None]
+                loads = loads.reshape(*shape, -1, 36) * MATRIX_ERROR
+                parts = links.reshape(*shape, -1), loads.reshape(*shape, -1)
+                columns[b] = fit.free(b, np.concatenate(parts, axis=2))
         x, squares = self.solve(columns, fit, 1.0)
         return squares, 0.5 * float(x @ x)

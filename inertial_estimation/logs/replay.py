@@ -164,7 +164,7 @@ class _Job(NamedTuple):
                 if len(few) == MAX_PIECES * stride:
                     stride *= 2
                     few = [one.take(np.arange(0, len(one.times), 2)) for one in few]
-                # What the search for faults looks at.
+                # The search for faults looks at even times: only the samples beside them count.
                 times = part.samples.stamp_ns - summary.start_ns
                 if times[0] <= 1e9 * FAULT_SECONDS:
                     after = np.unique(times // round(1e9 * PERIOD), return_index=True)[1]

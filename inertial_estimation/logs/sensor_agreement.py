@@ -17,7 +17,6 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import UninformedTorques, dependence_table
 from inertial_estimation.estimation.estimate import Quality
-from inertial_estimation.estimation.fault_equations import PERIOD
 from inertial_estimation.estimation.fault_hypotheses import find_faults
 from inertial_estimation.estimation.faults import alike
 from inertial_estimation.estimation.momentum_check import (
@@ -116,17 +115,11 @@ class MomentumRecords:
 
 def fault_records(replay: Replay) -> list[Record]:
     """Return the fault that explains the residuals of a log, and those that do so as well."""
-    log = replay.recording
-    # They are compared at even times: only the samples next to these count.
-    times = log.samples.stamp_ns - log.samples.stamp_ns[0]
-    after = np.unique(times // round(1e9 * PERIOD), return_index=True)[1]
-    log = log.take(np.unique([*np.maximum(after - 1, 0), *after, len(times) - 1]))
-    samples, touches = log.without_frozen(), log.touches
-    contacts = [*replay.estimator.contacts]
-    contacts += [one for part in (touches.sets if touches else ()) for one in part]
-    frames = dict.fromkeys(contact.frame for contact in contacts if contact.unknowns)
+    samples, touches = replay.recording.without_frozen(), replay.recording.touches
+    sets = replay.estimator.contacts, *(touches.sets if touches else ())
+    frames = {contact.frame for part in sets for contact in part if contact.unknowns}
     readings = replay.calibration.apply(samples.ft_readings, samples.ft_temperatures)
-    return [one._asdict() for one in find_faults(replay.robot, samples, readings, [*frames])]
+    return [one._asdict() for one in find_faults(replay.robot, samples, readings, frames)]
 
 
 def uninformed_torques(replay: Replay, situations: Sequence[Situation]) -> Iterator[Record]:
