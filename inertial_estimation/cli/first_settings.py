@@ -3,7 +3,7 @@
 """
 First settings of a robot: topics, sensors, base and contacts that a URDF and a bag tell.
 
-What only the user can know is decided by the names of links, or stands as a choice in a comment.
+Contacts and a base at rest follow from the names of links and from the FT readings of the bag.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ PLAIN, WORDS = r'[A-Za-z_/][\w/.]*', ('yes', 'no', 'on', 'off', 'true', 'false',
 
 
 class Topic(NamedTuple):
-    """What the first messages of a topic hold."""
+    """First messages of a topic."""
 
     name: str
     frame_id: str
@@ -308,7 +308,7 @@ def _child(root: Element, joint: str) -> str:
 
 
 def _choose_base(found: FirstSettings, robot: Robot, topics: list[Topic]) -> None:
-    """Choose IMUs, else a root link whose name or place says that it is at rest."""
+    """Choose IMUs, else a root link that is at rest by its name or place."""
     base, named = robot.link_names[0], dict.fromkeys(imu.name for imu in robot.imus)
     for topic in topics:
         if topic.frame_id not in robot.frames:

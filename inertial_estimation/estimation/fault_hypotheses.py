@@ -47,7 +47,7 @@ UNITS = (1e-3, 1.0 / G, 1e3)
 """Factors of readings in kN, kgf and mN."""
 AXES = {'': range(6), ' of force': range(3), ' of moment': range(3, 6)}
 AXES |= {f' of {axis}': range(k, k + 1) for k, axis in enumerate(NAMES)}
-"""Whose unit may be another."""
+"""Single axes whose unit may be another."""
 EYE = np.eye(3)
 TURNS = [
     EYE[list(order)] * np.array(signs)[:, None]
@@ -66,7 +66,7 @@ LIMITS = {
 }  # fmt: skip
 """Smaller ones are usual, larger ones fit by chance [1, N, N, degrees, degrees, m/s^2]."""
 FITTED = {'gain', 'jump', 'drift', 'mass', 'offset', 'bias'}
-"""What a contact may produce as well."""
+"""Faults whose signs a contact may produce as well."""
 FROZEN, SATURATED, MIN_KNOWN = 1.0, 0.05, 20
 """Time of one value [s], share of the samples at an extreme, samples that are judged."""
 

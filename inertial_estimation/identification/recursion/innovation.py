@@ -12,9 +12,9 @@ rejected.
 
 Noise that was estimated at rest, or while something touched the robot, is wrong later, and so are
 equations from before a joint, an IMU or an offset was right. So the memory starts again from the
-newest equations if these say about as much about the parameters as all before, each in units of
+newest equations if these determine the parameters about as well as all before, each in units of
 its own noise, and have far less noise, or contradict those before far more than their own halves
-contradict each other. While something touches a robot that moves, noise is large and little said.
+contradict each other. While something touches a robot that moves, the noise is too large for that.
 """
 
 from __future__ import annotations
