@@ -138,7 +138,7 @@ def offset_errors(seed: int) -> Array:
         simulated = SimulatedRobot(
             replace(still, posture=posture), {name: name for name in beyond.values()}, RATE
         )
-        noise, order = SensorNoise(seed=POSES * seed + k), simulated.ft_names
+        noise, order = SensorNoise(seed=1000 + POSES * seed + k), simulated.ft_names
         held = [noise.apply(simulated.step()) for _ in range(SAMPLES)]
         rows.append(
             [

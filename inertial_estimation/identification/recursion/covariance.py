@@ -23,9 +23,9 @@ that systematic errors drew far off would free themselves of the prior. A prior 
 confirm thus keeps their noise out of the answer. The deviations take the largest likely v, as the
 likeliest of few combinations is often near zero by chance; where fewer than five are shown, even
 that one is too small in every fourth case. It is at most the stated one, unless the likeliest is
-larger. Errors of FT matrices, of the size found in the last refit, are part of ``e_i`` there:
-counted as errors of the prior, they make v far too large. The noise is one as
-stated, not s. v is that of one submodel alone, where neighbours may determine its offsets.
+larger. Errors of FT matrices are part of ``e_i`` there: counted as errors of the prior, they
+make v far too large. The noise is one as stated, not s. v is that of one submodel alone, where
+neighbours may determine its offsets.
 
 Errors of FT matrices are a third part, of all submodels together, see `matrix_errors`: of the size
 that products of M and residuals show, whose noise is ``S = M'M - M'A (A'A)^-1 A'M``. In the first
@@ -99,6 +99,8 @@ class _Triangle(NamedTuple):
     """Its offsets among those of all submodels, shape (k,)."""
     n: int
     """Number of parameters."""
+    n_rows: int
+    """Number of equations, whose errors come first; then those of the prior of the parameters."""
     R: Array
     """Upper triangle, shape (n + k, n + k)."""
     E: Array
@@ -116,33 +118,42 @@ class _Triangle(NamedTuple):
         return np.asarray(np.add.outer(6 * self.own, np.arange(6)).ravel())
 
 
-class PriorVariances(NamedTuple):
-    """Variances of the relative error of a prior that equations show."""
+class PriorErrors(NamedTuple):
+    """Errors of a prior as its equations show them, in the axes of their singular values."""
 
-    likeliest: float
-    """At most the stated one."""
-    largest: float
-    """That is likely."""
+    strengths: Array
+    """Singular values, shape (k,)."""
+    turn: Array
+    """Axes by whitened parameters, one in each row, shape (n, n)."""
+    shown: Array
+    """What the equations show of the error times the strength, shape (k,)."""
+
+    @property
+    def losses(self) -> Array:
+        """Minus twice the log-likelihood of each of `VARIANCES`."""
+        variances = 1.0 + VARIANCES[:, None] * self.strengths**2
+        return np.asarray(np.sum(np.log(variances) + self.shown**2 / variances, axis=1))
+
+    def likeliest(self, stated: float) -> float:
+        """Return the likeliest variance, at most the stated one."""
+        return min(float(VARIANCES[np.argmin(self.losses)]), stated)
 
 
 @one_thread()
-def prior_variances(one: SubmodelMemory) -> PriorVariances:
-    """Return the variances of the relative error of the prior that equations show."""
-    stated, n, known = one.stated_variance, one.block.unknowns.n_inertial, one.information
-    assert known is not None
+def prior_errors(one: SubmodelMemory) -> PriorErrors:
+    """Return what equations show of the errors of the prior."""
     left = eliminated(one.regularised, one.extras)
     U, strengths, turn = np.linalg.svd(one.whitened_columns(left.R))
-    others = (left.rho - left.R @ one.prior.reshape(-1)) @ U
+    return PriorErrors(strengths, turn, (left.rho - left.R @ one.prior.reshape(-1)) @ U)
 
-    def losses(strengths: Array, others: Array) -> Array:
-        """Return minus twice the log-likelihood of each variance."""
-        variances = 1.0 + VARIANCES[:, None] * strengths**2
-        return np.asarray(np.sum(np.log(variances) + others**2 / variances, axis=1))
 
-    found = losses(strengths, others)
-    likeliest = min(float(VARIANCES[np.argmin(found)]), stated)
-    if one.matrix_variance:
-        # What errors of matrices do is no error of the prior.
+@one_thread()
+def largest_variance(one: SubmodelMemory, errors: PriorErrors, matrix_variance: float) -> float:
+    """Return the largest likely variance of the prior beside errors of FT matrices."""
+    n, stated, known = one.block.unknowns.n_inertial, one.stated_variance, one.information
+    assert known is not None
+    strengths, turn, shown = errors
+    if matrix_variance and len(one.offsets):
         offsets = one.prior_fit[one.offsets]
         YM = about_offsets(one.matrices, known.R, known.rho, one.offsets, offsets)
         Y, extra, YM = *np.split(one.regularised.R, [n], axis=1), one.projection @ YM[: known.n]
@@ -150,25 +161,33 @@ def prior_variances(one: SubmodelMemory) -> PriorVariances:
         YM = YM[:n] - Y.T @ (extra @ (root @ (root.T @ YM[n:])))
         seen = strengths > EXCITED * strengths[0]
         moved = turn[seen] @ one.whitened_columns(YM.T).T / strengths[seen, None]
-        noise = np.linalg.cholesky(np.eye(len(moved)) + one.matrix_variance * moved @ moved.T)
-        both = np.linalg.solve(noise, np.column_stack([np.diag(strengths[seen]), others[seen]]))
-        U, strengths, _ = np.linalg.svd(both[:, :-1])
-        found = losses(strengths, both[:, -1] @ U)
-    largest = float(VARIANCES[np.flatnonzero(found <= found.min() + LIKELY)[-1]])
-    shown = max(float(VARIANCES[np.argmin(found)]), stated)
-    return PriorVariances(likeliest, max(min(largest, shown), likeliest))
+        noise = np.linalg.cholesky(np.eye(len(moved)) + matrix_variance * moved @ moved.T)
+        both = np.linalg.solve(noise, np.column_stack([np.diag(strengths[seen]), shown[seen]]))
+        U, strengths, turn = np.linalg.svd(both[:, :-1])
+        shown = both[:, -1] @ U
+    losses = PriorErrors(strengths, turn, shown).losses
+    largest = float(VARIANCES[np.flatnonzero(losses <= losses.min() + LIKELY)[-1]])
+    limit = max(float(VARIANCES[np.argmin(losses)]), stated)
+    return max(min(largest, limit), errors.likeliest(stated))
 
 
 @one_thread()
-def certainties(found: JointRefit) -> dict[str, Certainty]:
-    """Return the uncertainty of parameters and offsets, by submodel."""
+def certainties(
+    found: JointRefit, errors_of: Sequence[PriorErrors] | None = None
+) -> dict[str, Certainty]:
+    """Return the uncertainty of parameters and offsets, by submodel; errors_of: their priors."""
     from scipy.linalg import solve_triangular
 
     triangles = [_triangle(fit) for fit in found.fits]
-    by_submodel, by_matrices, deviation = _offset_errors(triangles, len(found.offsets))
+    inverses, by_matrices, deviation = _offset_inverse(triangles, len(found.offsets))
+    errors_of = errors_of or [prior_errors(fit.memory) for fit in found.fits]
+    for fit, one, shown in zip(found.fits, triangles, errors_of, strict=True):
+        memory, after = fit.memory, one.n_rows + one.n
+        memory.largest_variance = largest_variance(memory, shown, deviation**2)
+        one.E[:, one.n_rows : after] *= np.sqrt(memory.largest_variance / memory.prior_variance)
+    by_submodel = [part @ one.E[one.n :] for part, one in zip(inverses, triangles, strict=True)]
     certain = {}
     for fit, one, errors in zip(found.fits, triangles, by_submodel, strict=True):
-        fit.memory.matrix_variance = deviation**2
         others = [each[one.own] for each in by_submodel if each is not errors]
         matrices = deviation * by_matrices[one.own]
         others.append(np.delete(matrices, one.of_matrices, axis=1))
@@ -204,7 +223,7 @@ def _triangle(fit: SubmodelFit) -> _Triangle:
     # Of an equation; one if too few are left to estimate it.
     freedom = information.count - float(np.sum(of_rows**2))
     variance = information.squared_residual(fit.x) / freedom if freedom >= 1.0 else 1.0
-    variances = [variance, one.largest_variance / v, 1.0 / one.stated_variance]
+    variances = [variance, 1.0, 1.0 / one.stated_variance]
     sizes = np.sqrt(np.repeat(variances, [len(of_rows), n, len(others)]))
     kept = np.concatenate([np.arange(n), one.offsets])
     rest = np.setdiff1d(np.arange(information.n), kept)
@@ -217,12 +236,12 @@ def _triangle(fit: SubmodelFit) -> _Triangle:
     by_matrices = solve_triangular(triangle, outer, trans='T')
     unexplained = MM - inner.T @ inner - by_matrices.T @ by_matrices
     E = turn.T @ left[:, len(kept) :]
-    return _Triangle(one.own, n, triangle, E, by_matrices, unexplained, left_over)
+    return _Triangle(one.own, n, len(of_rows), triangle, E, by_matrices, unexplained, left_over)
 
 
-def _offset_errors(triangles: Sequence[_Triangle], n: int) -> tuple[list[Array], Array, float]:
+def _offset_inverse(triangles: Sequence[_Triangle], n: int) -> tuple[list[Array], Array, float]:
     """
-    Return the effect of each submodel's errors on all offsets, (n, n_errors) each.
+    Return the effect of the last rows of each submodel's system on all offsets, (n, k) each.
 
     Returns also that of matrices of unit deviation, (n, 6 n), and the deviation of these.
     """
@@ -243,8 +262,7 @@ def _offset_errors(triangles: Sequence[_Triangle], n: int) -> tuple[list[Array],
     # What the offsets of one submodel explain, its neighbours may contradict.
     shares = space.left.T @ lower
     variance = variance_by_sensor(gram + lower.T @ lower - shares.T @ shares, left)
-    errors = [part @ one.E[one.n :] for part, one in zip(parts, triangles, strict=True)]
-    return errors, inverse @ lower, float(np.sqrt(variance))
+    return parts, inverse @ lower, float(np.sqrt(variance))
 
 
 def _compressed(root: Array) -> Array:

@@ -25,7 +25,7 @@ from inertial_estimation.identification.recursion.covariance import (
     BaseValues,
     base_values,
     certainties,
-    prior_variances,
+    prior_errors,
 )
 from inertial_estimation.identification.recursion.innovation import Change, SubmodelIdentifier
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
@@ -270,6 +270,7 @@ class RecursiveIdentifier:
                 if memory.information is not None and not (new.count and other.agreeing):
                     columns = memory.offsets[np.isin(memory.own, own)]
                     memory.release(columns, np.full(len(columns), np.inf))
+                    other.forget_recent()
         return [(one.name, change) for one, change in changes]
 
     def _equations(
@@ -309,8 +310,9 @@ class RecursiveIdentifier:
         ready = [one.memory for one in fitted]
         if not ready:
             return None
-        for memory in ready:
-            memory.prior_variance, memory.largest_variance = prior_variances(memory)
+        errors = [prior_errors(memory) for memory in ready]
+        for memory, shown in zip(ready, errors):
+            memory.prior_variance = shown.likeliest(memory.stated_variance)
         found = joint_refit(ready)
         if found.converged:
             for one, fit in zip(fitted, found.fits, strict=True):
@@ -345,7 +347,7 @@ class RecursiveIdentifier:
         self._used = dict(zip((one.name for one in ready), used, strict=True))
         self._used_ns = self.stamp_ns
         refitted = [memory for memory in ready if memory.name not in reasons]
-        certain = certainties(found)
+        certain = certainties(found, errors)
         size = max((certain[memory.name].root.shape[1] for memory in refitted), default=0)
         placed = np.zeros((len(self.robot.links), 10, size))
         # The prior is consistent where a URDF need not be.

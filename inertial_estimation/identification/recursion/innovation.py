@@ -48,6 +48,11 @@ add, from which they contradict: errors of the model are in both. At least one b
 """
 MIN_GAIN_SHARE = 0.8
 """Information of the newest equations over that before, from which they may replace a start."""
+LONGEST_START = 4.0
+"""
+Most time before the newest equations that these may contradict, over the warm-up. Later, limbs
+that move in turn contradict where FT matrices err.
+"""
 COMPARED_SPAN = 2.0
 """Most time of the newest equations that may replace a start, over the warm-up."""
 COMPARED_WINDOWS = 5
@@ -323,13 +328,17 @@ class SubmodelIdentifier:
             self._compare(new, seconds)
         return change
 
+    def forget_recent(self) -> None:
+        """Compare no windows from before a change of the memory."""
+        self._recent.clear()
+
     def _replaces_start(self, new: Evidence, window: SampleWindow, change: Change | None) -> bool:
         """Start the memory again from the newest equations if its start was wrong."""
         recent, longest = self._recent, COMPARED_SPAN * self._settings.warm_up
         if change in (Change.BODY, Change.OFFSET):
             recent.clear()
         recent.append(_Added(new, window, copy(self.memory)))
-        while sum(one.window.seconds for one in [*recent][1:]) > longest:
+        while len(recent) > 2 and sum(one.window.seconds for one in [*recent][1:]) > longest:
             recent.popleft()
         # As long as what they replace: fits of a shorter time contradict each other by less.
         older = recent[0].before
@@ -357,6 +366,8 @@ class SubmodelIdentifier:
         square = self._mean_square(_residuals(windows, _solution(both.merge(prior))))
         is_quiet = square < MIN_SQUARE
         if not is_quiet:
+            if older.seconds > LONGEST_START * self._settings.warm_up:
+                return False
             half = len(rows) // 2
             first, last = (
                 reduce(Information.merge, some).scaled(square**-0.5)
@@ -365,13 +376,14 @@ class SubmodelIdentifier:
             usual = max(excess(first, last), 1.0)
             if excess(known, first.merge(last)) <= CONTRADICTION * usual:
                 return False
-        begun = copy(memory)
-        if not begun.begin(reduce(Evidence.merge, windows)):
+        begun, newest = copy(memory), reduce(Evidence.merge, windows)
+        # With the least noise the gain is largest; the search for it takes ten times longer.
+        begun.set_equations(newest, _residuals(windows, _solution(both.merge(prior))))
+        least = MIN_GAIN_SHARE * older.gain
+        if begun.gain < least or not begun.begin(newest) or begun.gain < least:
             return False
-        # Few equations leave less than their noise, which takes longer to find.
+        # Few equations leave less than their noise.
         if is_quiet and self._mean_square(begun.noise) >= MIN_SQUARE:
-            return False
-        if begun.gain < MIN_GAIN_SHARE * older.gain:
             return False
         begun.seconds += self.rejected_seconds
         self.memory = begun

@@ -76,8 +76,6 @@ class SubmodelMemory:
         """Of the relative error of the prior."""
         self.prior_variance = self.largest_variance = self.stated_variance
         """The likeliest of it, and the largest that is likely, see `covariance`."""
-        self.matrix_variance = 0.0
-        """Of errors of FT matrices, at the last refit."""
         self.seconds = 0.0
         """Time with equations [s]."""
         self.excited = False
