@@ -47,7 +47,7 @@ Squares that the newest equations and those before add together, over what halve
 add, from which they contradict: errors of the model are in both. At least one by unknown.
 """
 MIN_GAIN_SHARE = 0.8
-"""Information of the newest equations over that before, from which they may replace a start."""
+"""Information of the newest equations over that before, from which they may contradict it."""
 LONGEST_START = 4.0
 """
 Most time before the newest equations that these may contradict, over the warm-up. Later, limbs
@@ -379,7 +379,8 @@ class SubmodelIdentifier:
         begun, newest = copy(memory), reduce(Evidence.merge, windows)
         # With the least noise the gain is largest; the search for it takes ten times longer.
         begun.set_equations(newest, _residuals(windows, _solution(both.merge(prior))))
-        least = MIN_GAIN_SHARE * older.gain
+        # Rest after motion is quiet too, and its large gain hides what it does not determine.
+        least = (1.0 if is_quiet else MIN_GAIN_SHARE) * older.gain
         if begun.gain < least or not begun.begin(newest) or begun.gain < least:
             return False
         # Few equations leave less than their noise.
