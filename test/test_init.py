@@ -11,7 +11,7 @@ from inertial_estimation.calibration.configured_estimator import build_contacts
 from inertial_estimation.cli import main
 from inertial_estimation.cli.first_columns import first_columns
 from inertial_estimation.cli.first_settings import first_settings
-from inertial_estimation.errors import CallError, LogError
+from inertial_estimation.errors import CallError, LogError, NameNotFound
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.model.configured_robot import build_robot
@@ -94,16 +94,25 @@ def test_columns_of_a_table_are_found_with_their_units(factor, tmp_path):
 
 
 def test_what_cannot_be_decided_is_refused(tmp_path):
-    np.savez(tmp_path / 'log.npz', t=np.arange(9.0), motor=np.zeros((9, 2)))
+    np.savez(tmp_path / 'log.npz', t=np.arange(20.0), motor=np.zeros((20, 2)))
     with pytest.raises(LogError) as error:
         first_columns(ARM, tmp_path / 'log.npz')
     assert 'motor' in str(error.value)
-    t = 0.01 * np.arange(9.0)
+    t = 0.01 * np.arange(20.0)
     np.savez(tmp_path / 'log.npz', t=t, q=np.sin(t)[:, None], tau=np.cos(t)[:, None])
     with pytest.raises(CallError):
         first_columns(ARM, tmp_path / 'log.npz')
     found = first_columns(ARM, tmp_path / 'log.npz', ['elbow'])
     assert found.given['log.joints'] == ['elbow']
+    with pytest.raises(NameNotFound):
+        first_columns(ARM, tmp_path / 'log.npz', ['wrist'])
+    np.savez(tmp_path / 'log.npz', t=t, q=np.sin(t)[:, None], tau=np.cos(t[3:])[:, None])
+    with pytest.raises(LogError):
+        first_columns(ARM, tmp_path / 'log.npz', ['elbow'])
+    # Joints that rest show no unit of their velocities.
+    rest = np.zeros((20, 2))
+    np.savez(tmp_path / 'log.npz', t=t, q=rest, v=rest, tau=rest)
+    assert 'log.velocities.unit' not in first_columns(ARM, tmp_path / 'log.npz').given
 
 
 def test_an_arm_without_sensors_is_at_rest_at_its_base():

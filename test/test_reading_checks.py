@@ -199,7 +199,11 @@ def test_leaps_of_readings_are_found_and_loads_are_none(rng, case, pieces):
     stamps = (1 + np.arange(COUNT)) * period * 10**6
     batch = replace(SampleBatch.stack(samples), ft_readings=readings, stamp_ns=stamps)
     expected = [{(name, 'ft')} if k in leaping else set() for k in range(COUNT)]
-    assert [checks.at(batch[k]) for k in range(COUNT)] == expected
+    at = [
+        checks.at(one.stamp_ns, checks.known.changes(one))
+        for one in map(batch.__getitem__, range(COUNT))
+    ]
+    assert at == expected
     assert checks.judge(samples) and [one.subject for one in checks.findings] == [name]
     follower, found = ReadingChecks(robot), []
     for part in np.array_split(np.arange(COUNT), pieces):

@@ -94,7 +94,8 @@ def replay_live(robot, settings, messages, columns):
             sample = assembler.push_joints(0, stamp, robot.joint_names, *arrays)
             if sample is not None:
                 step, estimate = estimator.step(sample)
-                estimates.append(checks.marked(estimate, step.plan, checks.at(sample)))
+                failing = checks.at(sample.stamp_ns, checks.known.changes(sample))
+                estimates.append(checks.marked(estimate, step.plan, failing))
                 if window := checks.add(sample):
                     checks.judge(window)
         elif topic == '/imu/head':

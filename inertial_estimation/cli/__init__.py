@@ -24,7 +24,7 @@ OPTIONS = {
     'accelerometer_offset': ('bias',), 'accept_split': ('accept_split',),
     'calibration': ('matrix',), 'ft': ('ft', 'sensor', 'sensors'), 'imu': ('imu',),
     'imu_rpy': ('rotation',), 'inertia': ('inertia',), 'layout': ('layout',),
-    'load': ('loads',), 'lock': ('lock',),
+    'joints': ('joints',), 'load': ('loads',), 'lock': ('lock',),
     'max_delay': ('max_delay',), 'offset_range': ('offset_range',),
     'support': ('support', 'supports'), 'temperature': ('temperature',), 'validate': ('test',),
     'weight': ('weight',),

@@ -13,7 +13,7 @@ import numpy as np
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.cli.first_settings import FirstSettings
 from inertial_estimation.cli.robot_check import usable_joints
-from inertial_estimation.errors import CallError, LogError
+from inertial_estimation.errors import CallError, LogError, NameNotFound
 from inertial_estimation.logs.table_formats import UNITS, Table, load_table
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import limits_of, parse
@@ -27,6 +27,8 @@ NAMES = {
 """Of columns; of one joint with its name or number behind it."""
 SLIDING = {'rad': 'm', 'deg': 'm', 'rad/s': 'm/s', 'deg/s': 'm/s', 'Nm': 'N'}
 """Units of prismatic joints in place of those of others."""
+MIN_ROWS = 10
+"""Of a table, whose derivatives are compared."""
 TURNING = 'rad/s', 'deg/s', 'rpm'
 MAX_UNIT_ERROR = 0.2
 """Logarithm of the factor that is left between velocities and the rates of positions."""
@@ -56,13 +58,20 @@ def first_columns(urdf: str, path: str | Path, joints: Sequence[str] = ()) -> Fi
         kind: np.hstack([table.column(name, kind) for name in names])
         for kind, names in columns.items() if names
     }  # fmt: skip
-    joints = list(joints) or _joints(table, columns['positions'], root)
-    for kind in NAMES if len(joints) > 1 else ():
-        if kind in values and kind != 'time' and values[kind].shape[1] != len(joints):
-            what = f'{values[kind].shape[1]} columns of {kind} and {len(joints)} joints'
-            raise CallError(
-                f"{path}: {what}: name those of the columns as 'joints'", about=('joints',)
-            )
+    joints, known = list(joints), usable_joints(root)[0]
+    joints = joints or _joints(table, columns['positions'], root)
+    for name in joints:
+        if name not in known:
+            raise NameNotFound('joint', name, known)
+        if joints.count(name) > 1:
+            raise CallError(f"'joints' names '{name}' more than once", about=('joints',))
+    for kind, array in values.items():
+        if kind != 'time' and array.shape[1] != len(joints):
+            what = f'{path}: {array.shape[1]} columns of {kind} and {len(joints)} joints'
+            raise CallError(f"{what}: name those of the columns as 'joints'", about=('joints',))
+        if len(array) != len(values['time']) or len(array) < MIN_ROWS:
+            what = f'{len(array)} rows of {kind} and {len(values["time"])} of time'
+            raise LogError(f'{path}: {what}, expected as many, at least {MIN_ROWS}')
     tags = {tag.get('name', ''): tag for tag in root.findall('joint')}
     slides = np.array([tags[name].get('type') == 'prismatic' for name in joints])
     units = {'time': _time_unit(values['time']), 'positions': 'rad', 'efforts': 'Nm'}
@@ -75,7 +84,7 @@ def first_columns(urdf: str, path: str | Path, joints: Sequence[str] = ()) -> Fi
         factor = _factor(values['velocities'][:, ~slides], rates)
         errors = {unit: abs(np.log(abs(factor) / UNITS['velocities'][unit])) for unit in TURNING}
         units['velocities'] = min(errors, key=lambda unit: errors[unit])
-        if factor < 0.0 or errors[units['velocities']] > MAX_UNIT_ERROR:
+        if not errors[units['velocities']] <= MAX_UNIT_ERROR or factor < 0.0:
             found.notes.append(f'velocities not used: positions change {factor:.3g} times as fast')
             columns['velocities'] = []
     base = Robot.from_urdf(urdf, joints=joints, ft_sensors=(), imus=()).link_names[0]
@@ -92,7 +101,8 @@ def first_columns(urdf: str, path: str | Path, joints: Sequence[str] = ()) -> Fi
             found.set(f'log.{kind}.columns', columns[kind])
             mixed = [SLIDING.get(unit, unit) if one else unit for one in slides]
             found.set(f'log.{kind}.unit', mixed if slides.any() else unit)
-            found.notes.append(f'{kind}: {", ".join(columns[kind])} [{unit}]')
+            used = '; '.join(dict.fromkeys(mixed))
+            found.notes.append(f'{kind}: {", ".join(columns[kind])} [{used}]')
     if is_current:
         why = 'Torque over current [Nm/A] is not known: with 1, masses are wrong.'
         found.set('log.efforts.scale', [1.0] * len(joints), why)
@@ -145,4 +155,5 @@ def _beyond_limits(q: Array, limits: list[dict[str, float]], slides: Mask) -> bo
 def _factor(values: Array, rates: Array) -> float:
     """Return how often the values fit into the rates, by least squares."""
     known = np.isfinite(values) & np.isfinite(rates)
-    return float(np.sum(values[known] * rates[known]) / np.sum(values[known] ** 2))
+    squares = float(np.sum(values[known] ** 2))
+    return float(np.sum(values[known] * rates[known])) / squares if squares > 0.0 else np.nan

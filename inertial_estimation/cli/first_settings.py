@@ -204,7 +204,8 @@ def _read(reader: BagReader, kind: str, name: str) -> Topic:
 def _choose_joint_topics(found: FirstSettings, joints: list[str], topics: list[Topic]) -> None:
     """Choose topics that report joints, the fastest first, and joints that none reports."""
     reported: dict[str, set[str]] = {}
-    for one in sorted(topics, key=lambda topic: -round(topic.rate)):
+    # Of equal rates the shorter name: commands and copies have longer ones.
+    for one in sorted(topics, key=lambda topic: (-round(topic.rate), len(topic.name), topic.name)):
         names = {name for reading in one.readings for name in reading.names} & set(joints)
         if names - set().union(*reported.values()):
             reported[one.name] = names
@@ -222,6 +223,10 @@ def _choose_joint_topics(found: FirstSettings, joints: list[str], topics: list[T
         )
         found.set('joint_states.assumed_positions', [0.0] * len(missing))
         found.notes.append(f'joints never reported, assumed at zero: {", ".join(missing)}')
+    if others:
+        found.notes.append(f'joint states not used: {", ".join(others)}')
+    if 2 * len(missing) > len(joints):
+        found.notes.append(f'{len(missing)} of {len(joints)} joints are missing: another robot?')
     used = [topic for topic in topics if topic.name in reported]
     if lacking := sorted({name for topic in used for name in _without_velocity(topic)}):
         why = f'Velocities in messages are not those of the positions: {", ".join(lacking)}.'

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from shlex import join
 from textwrap import wrap
@@ -24,6 +25,8 @@ def run(chosen: argparse.Namespace) -> None:
         raise LogError(f"'{chosen.out}' exists already")
     if chosen.bag and chosen.log:
         raise CallError('give one of --bag, --log')
+    if chosen.joints and not chosen.log:
+        raise CallError('--joints goes with --log')
     urdf = load_urdf(chosen.robot)
     with naming(chosen.robot):
         if chosen.log:
@@ -48,4 +51,4 @@ def run(chosen: argparse.Namespace) -> None:
             half = f'{sum(found.part) / 2:.2f}'
             command += ['--range', start, stop]
             command += ['--offsets-from', 'model', '--offset-range', start, half]
-    show('', f'Next: {escape(join(["inertial-estimation", *command]))}')
+    sys.stdout.write(f'\nNext: {join(["inertial-estimation", *command])}\n')

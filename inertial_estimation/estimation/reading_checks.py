@@ -18,6 +18,7 @@ import pinocchio as pin
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.estimation.dependence import Tables, find_dependence
 from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
+from inertial_estimation.estimation.known_readings import KNOWN_NS, KnownReadings
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, Level, finding
@@ -50,8 +51,6 @@ MAX_LEAP, MIN_LEAP = 1.5, 440.0
 person loads a foot by a weight in 10 ms; transient contact with a person, ISO/TS 15066."""
 MAX_EFFORT_LEAP = 5.0
 """Of one sample from both beside it, over the largest range of a joint; real arms have up to 1."""
-KNOWN_NS = 100_000_000
-"""Time for which a reading that is missing is compared with the last one: steps take longer."""
 KEPT_NS = 1_000_000_000
 """Time for which a leap is reported: the period of diagnostics."""
 Findings = Iterator[Finding]
@@ -252,9 +251,7 @@ class ReadingChecks:
         self.max_leap = largest_leap(robot)
         self._leaps: tuple[tuple[int, Finding], ...] = ()
         """Newest leaps and their stamps."""
-        self._known: Array = np.full((len(robot.ft_sensors), 6), np.nan)
-        self._known_ns = [0] * len(self._known)
-        """Newest known FT readings and their stamps."""
+        self.known = KnownReadings(len(robot.ft_sensors))
         self.mixed = self.failing = Failing()
         """Names and kinds of sources with too many publishers; these, subjects and codes."""
         self._marks: tuple[Plan, Failing, list[Flags]] | None = None
@@ -293,25 +290,8 @@ class ReadingChecks:
         self.failing = before if now == before else now
         return now != before
 
-    def at(self, sample: Sample) -> Failing:
-        """Return the failing, with FT sensors that leap since what is known of them."""
-        readings, stamp_ns = sample.ft_readings, sample.stamp_ns
-        changes = readings - self._known
-        known, self._known = self._known, readings
-        if np.vdot(changes, changes) < self.max_leap**2:
-            self._known_ns = [stamp_ns] * len(readings)
-            return self.failing
-        # Beside an unknown reading another may leap, or this one as it comes back.
-        self._known = readings.copy()
-        for k, is_missing in enumerate(np.isnan(readings[:, 0]).tolist()):
-            if not is_missing:
-                self._known_ns[k] = stamp_ns
-            elif abs(stamp_ns - self._known_ns[k]) <= KNOWN_NS:
-                self._known[k] = known[k]
-        return self._leaping(stamp_ns, changes)
-
-    def _leaping(self, stamp_ns: int, changes: Array) -> Failing:
-        """Return the failing, with FT sensors that leap; changes (n_fts, 6)."""
+    def at(self, stamp_ns: int, changes: Array) -> Failing:
+        """Return the failing, with FT sensors that leap; changes of `known` (n_fts, 6)."""
         if not (np.abs(changes) > self.max_leap).any():
             return self.failing
         found = [*leaping_readings(self._robot, changes[None], self.max_leap)]
@@ -324,17 +304,17 @@ class ReadingChecks:
         """Check the samples of a log; return what fails, and which of it at each sample."""
         failing, numbers = [self.failing], np.zeros(len(samples), dtype=np.intp)
         last_ns = self._recent[-1].stamp_ns if self._recent else -PERIOD_NS
-        F = np.concatenate([self._known[None], samples.ft_readings])
+        F = np.concatenate([self.known.readings[None], samples.ft_readings])
         stamps = np.empty(F.shape, dtype=np.intp)
-        stamps[0] = np.reshape(self._known_ns, (-1, 1))
+        stamps[0] = np.reshape(self.known.stamps_ns, (-1, 1))
         stamps[1:] = samples.stamp_ns[:, None, None]
         known, known_ns = last_known(stamps, F)
-        changes, self._known = F[1:] - known[:-1], known[-1]
-        self._known_ns = known_ns[-1, :, 0].tolist()
+        changes, self.known.readings = F[1:] - known[:-1], known[-1]
+        self.known.stamps_ns = known_ns[-1, :, 0].tolist()
         leaps = np.nan_to_num(np.abs(changes)).max(axis=(1, 2), initial=0.0) > self.max_leap
         for row, stamp_ns in enumerate(samples.stamp_ns.tolist()):
             if leaps[row]:
-                failing.append(self._leaping(stamp_ns, changes[row]))
+                failing.append(self.at(stamp_ns, changes[row]))
                 numbers[row] = len(failing) - 1
             if 0 <= stamp_ns - last_ns < PERIOD_NS:
                 continue
