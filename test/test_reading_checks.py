@@ -200,7 +200,7 @@ def test_leaps_of_readings_are_found_and_loads_are_none(rng, case, pieces):
     batch = replace(SampleBatch.stack(samples), ft_readings=readings, stamp_ns=stamps)
     expected = [{(name, 'ft')} if k in leaping else set() for k in range(COUNT)]
     at = [
-        checks.at(one.stamp_ns, checks.known.changes(one))
+        checks.at(one.stamp_ns, checks.known.changes(one)[0])
         for one in map(batch.__getitem__, range(COUNT))
     ]
     assert at == expected

@@ -94,7 +94,7 @@ def replay_live(robot, settings, messages, columns):
             sample = assembler.push_joints(0, stamp, robot.joint_names, *arrays)
             if sample is not None:
                 step, estimate = estimator.step(sample)
-                failing = checks.at(sample.stamp_ns, checks.known.changes(sample))
+                failing = checks.at(sample.stamp_ns, checks.known.changes(sample)[0])
                 estimates.append(checks.marked(estimate, step.plan, failing))
                 if window := checks.add(sample):
                     checks.judge(window)

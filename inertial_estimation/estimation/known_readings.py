@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Newest known FT readings, since which others change."""
 
+from math import isfinite
+
 import numpy as np
 
 from inertial_estimation.arrays import Array
@@ -18,17 +20,18 @@ class KnownReadings:
         self.readings: Array = np.full((n_fts, 6), np.nan)
         self.stamps_ns = [0] * n_fts
 
-    def changes(self, sample: Sample) -> Array:
-        """Take a sample; return the changes of its readings, (n_fts, 6)."""
+    def changes(self, sample: Sample) -> tuple[Array, float]:
+        """Take a sample; return changes of its readings, (n_fts, 6), and their sum of squares."""
         readings, stamp_ns, known = sample.ft_readings, sample.stamp_ns, self.readings
         changes, self.readings = readings - known, readings
-        if np.isfinite(np.vdot(changes, changes)):
+        square = float(np.vdot(changes, changes))
+        if isfinite(square):
             self.stamps_ns = [stamp_ns] * len(readings)
-            return changes
+            return changes, square
         self.readings = readings.copy()
         for k, is_missing in enumerate(np.isnan(readings[:, 0]).tolist()):
             if not is_missing:
                 self.stamps_ns[k] = stamp_ns
             elif abs(stamp_ns - self.stamps_ns[k]) <= KNOWN_NS:
                 self.readings[k] = known[k]
-        return changes
+        return changes, square

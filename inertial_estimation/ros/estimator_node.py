@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from time import perf_counter
 
-import numpy as np
 from numpy.linalg import LinAlgError
 from rclpy.lifecycle import LifecycleNode
 
@@ -136,9 +135,9 @@ class Pipeline:
         except (InertialEstimationError, LinAlgError) as error:
             self._failed, self._failure = self._failed + 1, str(error)
             return
-        changes = self._checks.known.changes(sample)
+        changes, square = self._checks.known.changes(sample)
         # Also with an unknown reading, beside which another may leap.
-        if self._checks.failing or not np.vdot(changes, changes) < self._checks.max_leap**2:
+        if self._checks.failing or not square < self._checks.max_leap**2:
             failing = self._checks.at(sample.stamp_ns, changes)
             estimate = self._checks.marked(estimate, step.plan, failing)
         self._publishers.publish(sample, estimate)
