@@ -53,7 +53,8 @@ def first_columns(urdf: str, path: str | Path, joints: Sequence[str] = ()) -> Fi
     columns = {kind: _columns(table, words, root) for kind, words in NAMES.items()}
     if lacking := [kind for kind in ('time', 'positions', 'efforts') if not columns[kind]]:
         shapes = ', '.join(f'{name} {values.shape}' for name, values in table.columns.items())
-        raise LogError(f'{path}: no column is named like {", ".join(lacking)}; it has {shapes}')
+        names = '; '.join(f'{kind} ({NAMES[kind].replace("|", ", ")})' for kind in lacking)
+        raise LogError(f'{path}: no column is named for {names}; it has {shapes}')
     values = {
         kind: np.hstack([table.column(name, kind) for name in names])
         for kind, names in columns.items() if names
@@ -103,11 +104,11 @@ def first_columns(urdf: str, path: str | Path, joints: Sequence[str] = ()) -> Fi
             found.set(f'log.{kind}.unit', mixed if slides.any() else unit)
             used = '; '.join(dict.fromkeys(mixed))
             found.notes.append(f'{kind}: {", ".join(columns[kind])} [{used}]')
-    if is_current:
-        why = 'Torque over current [Nm/A] is not known: with 1, masses are wrong.'
-        found.set('log.efforts.scale', [1.0] * len(joints), why)
-        found.notes.append(f'log.efforts.scale has to be stated: {why}')
     found.set('rows.efforts', 'all')
+    if is_current:
+        why = 'Efforts are currents. State log.efforts.scale [Nm/A] instead, or a known payload.'
+        found.set('rows.gains', joints, why)
+        found.notes.append(why)
     found.set('rows.friction', FRICTION)
     return found
 

@@ -212,15 +212,11 @@ def _choose_joint_topics(found: FirstSettings, joints: list[str], topics: list[T
     if not reported:
         raise LogError(f'no JointState of the bag reports one of the joints {joints[:3]}')
     others = [topic.name for topic in topics if topic.name not in reported]
-    why = 'The first one makes the samples.' + (
-        f' Not used: {", ".join(others)}.' if others else ''
-    )
-    found.set('joint_states.topics', [*reported], why)
+    found.set('joint_states.topics', [*reported], 'The first one makes the samples.')
     missing = [name for name in joints if name not in set().union(*reported.values())]
     if missing:
-        found.set(
-            'joint_states.assumed', missing, 'Never reported; results with them are flagged.'
-        )
+        why = 'Never reported; results with them are flagged.'
+        found.set('joint_states.assumed', missing, why)
         found.set('joint_states.assumed_positions', [0.0] * len(missing))
         found.notes.append(f'joints never reported, assumed at zero: {", ".join(missing)}')
     if others:
@@ -301,7 +297,8 @@ def _choose_ft_sensors(found: FirstSettings, root: Element, topics: list[Topic])
         _set_age(found, f'ft.{name}.max_age', topic.rate, 0.05)
     for topic in left:
         found.notes.append(
-            f"FT topic {topic.name} of frame '{topic.frame_id}': no sensor or fixed joint of it"
+            f"not used: {topic.name}, as frame '{topic.frame_id}' is on no sensor or fixed joint: "
+            'ft.NAME.joint and frame_id can place it'
         )
     found.notes.append(f'FT sensors: {", ".join(matched) or "none"}')
 
@@ -365,18 +362,18 @@ def _find_link_at_rest(
     found: FirstSettings, urdf: str, bag: str | Path, contacts: dict[int, str]
 ) -> None:
     """Choose the foot that carries the robot alone for longest, and that part of the log."""
-    tried = {}
     feet = [name for name in contacts.values() if _words(name) <= {*FEET}]
-    for frame in feet or contacts.values():
-        settings = EstimatorSettings.from_dict({**found.given, 'fixed_link': frame})
-        robot = build_robot(settings, urdf)
-        tried[frame] = _longest_support(robot, open_log(bag, robot, settings), frame)
-    spans = {frame: stop - start for frame, (start, stop) in tried.items()}
+    frames = feet or [*contacts.values()]
+    tried = [EstimatorSettings.from_dict({**found.given, 'fixed_link': one}) for one in frames]
+    robots = {one.fixed_link: build_robot(one, urdf) for one in tried}
+    log = open_log(bag, robots[frames[0]], tried[0])
+    parts_of = {frame: _longest_support(robot, log, frame) for frame, robot in robots.items()}
+    spans = {frame: stop - start for frame, (start, stop) in parts_of.items()}
     first, second = [*sorted(spans, key=lambda frame: -spans[frame]), ''][:2]
     parts = ', '.join(f'{name} {span:.1f} s' for name, span in spans.items())
     why = f'FT readings change as if it alone carried the robot for so long: {parts}.'
     found.set('fixed_link', first, f'No IMU. {why}')
-    found.part = tried[first]
+    found.part = parts_of[first]
     clear = 'clear' if CLEAR * spans[first] > spans.get(second, 0.0) else 'not clear'
     found.notes.append(f'at rest: {first}, {clear}: {parts}')
 
