@@ -53,6 +53,7 @@ from inertial_estimation.identification.recursion.offsets import (
 )
 from inertial_estimation.identification.recursion.payload import PayloadFit
 from inertial_estimation.identification.recursion.refit import joint_refit
+from inertial_estimation.identification.recursion.state import from_text, to_text
 from inertial_estimation.identification.row_space import wandered
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.unknowns import Term
@@ -430,14 +431,20 @@ def test_errors_of_matrices_are_none_of_the_prior(robot, prior, rng):
         assert largest_variance(one, prior_errors(one), 0.0) > 10.0 * one.stated_variance
 
 
-def test_a_restored_state_gives_the_same_deviations(robot, prior):
-    """Those of the first refit, whose errors of matrices are found anew."""
+def test_deviations_are_the_same_after_a_restart(robot, prior):
+    """Errors of matrices are found in the refit that needs them, and are no part of the state."""
     samples, _ = log(robot, 6.0)
     samples.ft_readings[..., 0] *= 1.1
-    identifier = RecursiveIdentifier(robot.with_parameters(prior), settings(robot))
+    given = robot.with_parameters(prior)
+    identifier, restored = (RecursiveIdentifier(given, settings(robot)) for _ in range(2))
     identifier.add(samples)
     before, again = identifier.refit(), identifier.refit()
     np.testing.assert_allclose(again.parameter_roots, before.parameter_roots, atol=1e-9)
+    from_text(restored, to_text(identifier))
+    # Roots of one covariance may be turned against each other; numbers are stored in full.
+    covariances = [one @ one.swapaxes(1, 2) for one in
+                   (before.parameter_roots, restored.refit().parameter_roots)]  # fmt: skip
+    np.testing.assert_allclose(*covariances, rtol=1e-6, atol=1e-12)
 
 
 def test_efforts_without_ft_offsets_are_refitted_again(robot, prior):

@@ -126,7 +126,7 @@ class PriorErrors(NamedTuple):
     turn: Array
     """Axes by whitened parameters, one in each row, shape (n, n)."""
     shown: Array
-    """What the equations show of the error times the strength, shape (k,)."""
+    """Error along each axis times its strength, with the noise of the equations, shape (k,)."""
 
     @property
     def losses(self) -> Array:
