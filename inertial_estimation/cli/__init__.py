@@ -18,7 +18,10 @@ WRONG_CALL = 2
 """Exit code of argparse for a wrong option."""
 INTERRUPTED, PIPE_BROKEN = 130, 141
 """Exit codes that a shell reports after SIGINT and SIGPIPE."""
-EXTRAS = {'replay': 'bags', 'calibrate': 'bags', 'identify': 'identification,bags', 'demo': 'demo'}
+EXTRAS = {
+    'init': 'bags', 'replay': 'bags', 'calibrate': 'bags', 'identify': 'identification,bags',
+    'demo': 'demo',
+}  # fmt: skip
 """Optional dependencies of the subcommands."""
 OPTIONS = {
     'accelerometer_offset': ('bias',), 'accept_split': ('accept_split',),

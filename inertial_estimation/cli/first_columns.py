@@ -73,6 +73,8 @@ def first_columns(urdf: str, path: str | Path, joints: Sequence[str] = ()) -> Fi
         if len(array) != len(values['time']) or len(array) < MIN_ROWS:
             what = f'{len(array)} rows of {kind} and {len(values["time"])} of time'
             raise LogError(f'{path}: {what}, expected as many, at least {MIN_ROWS}')
+        if not np.isfinite(array).any():
+            raise LogError(f'{path}: {kind} hold no finite numbers')
     tags = {tag.get('name', ''): tag for tag in root.findall('joint')}
     slides = np.array([tags[name].get('type') == 'prismatic' for name in joints])
     units = {'time': _time_unit(values['time']), 'positions': 'rad', 'efforts': 'Nm'}

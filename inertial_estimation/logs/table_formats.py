@@ -62,6 +62,8 @@ class Table:
 def load_table(path: str | Path) -> Table:
     """Read a table of numbers."""
     path = Path(path)
+    if path.suffix not in TABLES:
+        raise LogError(f"'{path}' is no table ({', '.join(TABLES)})")
     try:
         return Table(str(path), TABLES[path.suffix](path))
     except OSError as error:
