@@ -9,12 +9,24 @@ A finding has a code of `CODES`, which gives its level, limit, unit, text and re
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
 
 from inertial_estimation.errors import LogError
+
+MAX_PROBLEMS = 20
+
+
+class Problems(Counter[str]):
+    """Counts of problems by their text; a sender of ever new ones must not fill the memory."""
+
+    def note(self, problem: str, count: int = 1) -> None:
+        """Count a problem."""
+        is_known = problem in self or len(self) < MAX_PROBLEMS
+        self[problem if is_known else 'other problems'] += count
 
 
 class Level(IntEnum):

@@ -11,7 +11,6 @@ contact of its own, until it is not repeated for ``contact_timeout``.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
 from dataclasses import dataclass, replace
 from math import dist
 from operator import itemgetter
@@ -22,6 +21,7 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import UNIT, Contact, ContactKind
 from inertial_estimation.estimation.sender_rates import SenderRates
+from inertial_estimation.findings import Problems
 from inertial_estimation.model.robot import Robot
 
 MAX_SPACING = 0.03
@@ -32,7 +32,6 @@ MAX_PENDING = 1000
 """Points of one contact that may wait for their instant."""
 LEAST_AHEAD_NS = 1_000_000_000
 """Time ahead of the joint states for which points wait: a node may poll all of them late [ns]."""
-MAX_PROBLEMS = 20
 TOO_EARLY = 'the stamp is far ahead of the joint states: one of the clocks is wrong'
 TOO_LATE = 'the stamp is older than the joint states by more than contact_timeout'
 
@@ -98,7 +97,7 @@ class ContactStream:
         self._tracks: list[_Track] = []
         self._last: tuple[Contact, ...] = ()
         self._received = self._dropped = self._last_ns = 0
-        self.problems: Counter[str] = Counter()
+        self.problems = Problems()
         self._delay_ns = round(1e9 * settings.filter.delay)
         self.set_timeout(settings.contact_timeout)
 
@@ -115,7 +114,7 @@ class ContactStream:
             self.senders.note(stamp_ns, frame_id)
         problem = self._problem(stamp_ns, frame_id, pose)
         if problem:
-            self._note(problem)
+            self.problems.note(problem)
             return
         point, turn = pose[:3].tolist(), pose[3:]
         track = self._track(stamp_ns, frame_id, point)
@@ -142,7 +141,7 @@ class ContactStream:
         # What lies further ahead was sent before time was set back, or by another clock.
         for track in self._tracks:
             for _ in range(track.cut(latest)):
-                self._note(TOO_EARLY)
+                self.problems.note(TOO_EARLY)
         self._tracks = [t for t in self._tracks if t.points and oldest <= t.points[-1][0]]
         found = [track.at(stamp_ns) for track in self._tracks]
         contacts = tuple(f[1] for f in found if f is not None and f[0] >= oldest)
@@ -171,11 +170,6 @@ class ContactStream:
         if len(pose) > 3 and abs(np.linalg.norm(pose[3:]) - 1.0) > UNIT:
             return f"the quaternion of a pose of frame '{frame_id}' is no unit quaternion"
         return TOO_LATE if stamp_ns < self._last_ns - self._timeout_ns else ''
-
-    def _note(self, problem: str) -> None:
-        """Count a problem; a sender of ever new nonsense must not fill the memory."""
-        known = problem in self.problems or len(self.problems) < MAX_PROBLEMS
-        self.problems[problem if known else 'other problems'] += 1
 
     def _track(self, stamp_ns: int, frame_id: str, point: list[float]) -> _Track | None:
         """Return the contact that a point belongs to, a new one if need be and room is left."""

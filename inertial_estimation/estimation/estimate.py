@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import IntFlag
 from typing import Any, NamedTuple, cast
 
@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Indices
-from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.contacts import Contact, ContactKind
 from inertial_estimation.model.robot import Robot
 
 Flags = NDArray[np.uint8]
+MIN_NORMAL_FORCE = 5.0
+"""Of a centre of pressure [N]: moment noise of 0.005 Nm moves it by 1 mm there."""
 
 
 class Quality(IntFlag):
@@ -121,3 +123,16 @@ def result_names(robot: Robot, contacts: Iterable[Contact]) -> list[str]:
         'residual': [submodel.name for submodel in robot.submodels],
     }
     return [f'{kind}/{name}' for kind, names in kinds.items() for name in names]
+
+
+def centers_of_pressure(estimate: WrenchEstimate, surfaces: Sequence[int]) -> Array:
+    """Return where the surfaces carry no tangential moment, (n_surfaces, 3) [m]; NaN: nowhere."""
+    contacts, found = estimate.contacts, np.full((len(surfaces), 3), np.nan)
+    for row, k in enumerate(surfaces):
+        normal = np.array(contacts[k].direction)
+        force, moment = estimate.wrenches[k].reshape(2, 3)
+        # A reported contact may be there in place of the surface.
+        if contacts[k].kind is ContactKind.SURFACE and (load := normal @ force) > MIN_NORMAL_FORCE:
+            point = np.array(contacts[k].point)
+            found[row] = point + np.cross(normal, moment - np.cross(point, force)) / load
+    return found

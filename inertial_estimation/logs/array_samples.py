@@ -153,7 +153,7 @@ class ArraySamples:
             names = block.texts[1]
             sizes = [array.shape[1] for array in block.arrays]
             if problem := misfit(len(names), sizes):
-                source.note(problem, n)
+                source.problems.note(problem, n)
             if sizes[0] != len(names):
                 return
             layout = self._joints.layout(source.index, names)
@@ -169,7 +169,7 @@ class ArraySamples:
         elif kind == 'imu':
             nothing = values[:, [16, 28]] == -1.0
             if count := int(nothing.all(axis=1).sum()):
-                source.note(NOTHING, count)
+                source.problems.note(NOTHING, count)
             values = np.concatenate([values[:, 13:16], values[:, 25:28]], axis=1)
             values[nothing[:, 0], :3] = values[nothing[:, 1], 3:] = np.nan
         elif kind in CONTACTS:

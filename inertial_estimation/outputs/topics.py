@@ -18,7 +18,11 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.contacts import Contact, ContactKind, row_names
-from inertial_estimation.estimation.estimate import WrenchEstimate, result_names
+from inertial_estimation.estimation.estimate import (
+    WrenchEstimate,
+    centers_of_pressure,
+    result_names,
+)
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.cdr import NANOSECONDS
@@ -27,8 +31,6 @@ from inertial_estimation.uncertainty.deviations import Deviations
 
 LABELLED = JOINT_STATE, MULTI_DOF_JOINT_STATE
 """Types of messages that hold all rows with their names, NaN where they are not known."""
-MIN_NORMAL_FORCE = 5.0
-"""Of a centre of pressure [N]: moment noise of 0.005 Nm moves it by 1 mm there."""
 
 
 class Pace(Enum):
@@ -129,19 +131,6 @@ def _contacts(layout: Layout) -> Sequence[str]:
 
 def _submodels(layout: Layout) -> Sequence[str]:
     return [submodel.name for submodel in layout.robot.submodels]
-
-
-def centers_of_pressure(estimate: WrenchEstimate, surfaces: Sequence[int]) -> Array:
-    """Return where the surfaces carry no tangential moment, (n_surfaces, 3) [m]; NaN: nowhere."""
-    contacts, found = estimate.contacts, np.full((len(surfaces), 3), np.nan)
-    for row, k in enumerate(surfaces):
-        normal = np.array(contacts[k].direction)
-        force, moment = estimate.wrenches[k].reshape(2, 3)
-        # A reported contact may be there in place of the surface.
-        if contacts[k].kind is ContactKind.SURFACE and (load := normal @ force) > MIN_NORMAL_FORCE:
-            point = np.array(contacts[k].point)
-            found[row] = point + np.cross(normal, moment - np.cross(point, force)) / load
-    return found
 
 
 _joint_state = partial(Output, type=JOINT_STATE)

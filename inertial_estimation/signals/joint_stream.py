@@ -64,8 +64,7 @@ class JointPart(Stream):
         stamps = [message[0] for message in passed if message[0] > after_ns]
         if not stamps:
             return 0
-        stamp: int = stamps[0] if len(stamps) <= 1 + WAITING else stamps[-1]
-        return stamp
+        return int(stamps[0] if len(stamps) <= 1 + WAITING else stamps[-1])
 
     def use(self, stamp_ns: int) -> None:
         """Set `block` to the values at an instant, with filtered derivatives."""

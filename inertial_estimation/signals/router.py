@@ -8,7 +8,6 @@ A node hands over what it receives, a bag reader what was recorded.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import LogError
+from inertial_estimation.findings import Problems
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.cdr import END_NS
@@ -27,7 +27,6 @@ from inertial_estimation.signals.stream import MAX_QUEUE
 CONTACTS = ('contacts', 'contact_poses')
 """Kinds of sources and topics of reported contacts: points, and poses with their normal."""
 NOTHING = 'both covariances begin with -1: it measures nothing'
-MAX_PROBLEMS = 20
 LACKING = {'accelerometer': 1, 'gyroscope': 2}
 """Triple that an IMU lacks, by what it measures."""
 
@@ -50,7 +49,7 @@ class Source:
         self.decoder = Decoder(decoder or kind)
         self.type, self._decode = self.decoder.type, self.decoder.decode
         self._deserialize, self._strict, self._now_ns = deserialize, strict, now_ns
-        self.problems: Counter[str] = Counter()
+        self.problems = Problems()
         self.fallbacks = 0
         """Messages that are not plain little-endian CDR."""
         self.skew: float | None = None
@@ -111,7 +110,7 @@ class Source:
                 return None
             self.fallbacks += 1
         if reading.stamp_ns <= 0:
-            self.note('header.stamp is zero')
+            self.problems.note('header.stamp is zero')
         elif reading.stamp_ns >= END_NS:
             self._refuse('header.stamp has more nanoseconds than a second')
             return None
@@ -126,14 +125,8 @@ class Source:
                 self.skew, self.skew_due = 1e-9 * (now_ns - reading.stamp_ns), False
         return reading
 
-    def note(self, problem: str, count: int = 1) -> None:
-        """Count a problem; ever new ones must not fill the memory."""
-        if problem not in self.problems and len(self.problems) >= MAX_PROBLEMS:
-            problem = 'other problems'
-        self.problems[problem] += count
-
     def _refuse(self, problem: str) -> None:
-        self.note(problem)
+        self.problems.note(problem)
         if self._strict:
             raise LogError(f"topic '{self.topic}': {problem}")
 
@@ -196,20 +189,18 @@ class Router:
         """Hand a reading of a source to the assembler."""
         kind, index, stamp_ns = source.kind, source.index, reading.stamp_ns
         if kind == 'joints' and not isinstance(reading, JointReading):
-            none = np.empty(0)
-            return self._assembler.push_joints(
-                0, stamp_ns + source.offset_ns, (), none, none, none
-            )
+            instant_ns, none = stamp_ns + source.offset_ns, np.empty(0)
+            return self._assembler.push_joints(0, instant_ns, (), none, none, none)
         if kind == 'joints':
             n, *sizes = [len(values) for values in reading[2:]]
             if problem := misfit(n, sizes):
-                source.note(problem)
+                source.problems.note(problem)
             return self._assembler.push_joints(index, stamp_ns, *reading[2:])
         if kind == 'ft':
             self._assembler.push_ft(index, stamp_ns, reading.values)
         elif kind == 'imu':
             if reading.declares_nothing:
-                source.note(NOTHING)
+                source.problems.note(NOTHING)
             self._assembler.push_imu(index, stamp_ns, *reading[2:4])
         elif kind == 'temperature':
             self._assembler.push_temperature(index, stamp_ns, float(reading.values[0]))
