@@ -21,8 +21,10 @@ from inertial_estimation.identification.information import Information, weighted
 from inertial_estimation.identification.row_space import independent_fit
 
 MAX_ROUNDS = 100
-SETTLED = 1e-6
-"""Relative change of every noise level at which the search ends."""
+SETTLED, ROUGH = 1e-6, 1e-2
+"""Relative change of every noise level at which the search ends, and that for a start of it."""
+MAX_STEPS = 20.0
+"""Rounds that one may go ahead."""
 MIN_RELATIVE_NOISE = 1e-6
 """Noise over the right-hand sides; less would only bring the round-off of solvers nearer."""
 MIN_FREEDOM = 0.5
@@ -60,7 +62,7 @@ def noise_levels(
     if prior is not None:
         # Few equations are all used up where no prior holds the fit.
         with suppress(ModelError):
-            start = sizes | _search(parts, sizes, sizes, None).deviations
+            start = sizes | _search(parts, sizes, sizes, None, ROUGH).deviations
     return _search(parts, start, sizes, prior)
 
 
@@ -69,10 +71,11 @@ def _search(
     start: Mapping[str, float],
     sizes: Mapping[str, float],
     prior: Information | None,
+    precision: float = SETTLED,
 ) -> NoiseLevels:
     """Return the noise of those kinds that determine it."""
     left, found, notes = dict(parts), dict(start), list[str]()
-    rounds, settled = 0, False
+    rounds, settled, last = 0, False, None
     while True:
         own = weighted_sum(left.values(), [1.0 / found[name] for name in left])
         if settled:
@@ -94,11 +97,19 @@ def _search(
             if not left:
                 raise UndeterminedNoiseError(f'noise is not determined: {why}')
             notes.append(f'left out: {why}')
-            found, rounds = {name: start[name] for name in left}, 0
+            found, rounds, last = {name: start[name] for name in left}, 0, None
             continue
         levels = {}
         for name, part in left.items():
             level = np.sqrt(part.squared_residual(x) / freedom[name])
             levels[name] = max(float(level), MIN_RELATIVE_NOISE * sizes[name])
-        settled = all(abs(levels[name] - found[name]) <= SETTLED * found[name] for name in left)
-        found, rounds = levels, rounds + 1
+        settled = all(abs(levels[name] - found[name]) <= precision * found[name] for name in left)
+        now, before = (np.log(list(one.values())) for one in (levels, found))
+        step, ahead = now - before, now
+        if last is not None and not settled:
+            # Each round goes about the same share of the way: every second time all of it.
+            bend = last - step
+            ahead = now + min(max(step @ bend / (bend @ bend or 1.0), 0.0), MAX_STEPS) * step
+            step = None
+        last = step
+        found, rounds = dict(zip(left, np.exp(ahead).tolist())), rounds + 1
